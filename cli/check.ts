@@ -1,4 +1,4 @@
-// `mcp-host check`: runs the startup checks without listening, and reports all problems of the config.
+// `mcp-host check`: runs the startup checks without listening, and reports all config problems at once.
 
 import { dirname, resolve } from 'node:path'
 import { defined, printable } from '../client/text.ts'

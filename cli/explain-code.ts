@@ -28,6 +28,6 @@ export function explainCode(code: string): string {
   const entry = new RegExp(`^- \`${code}\`:? ?(.*(?:\n {2}.*)*)`, 'm').exec(all)?.[1]
   const [, area = ''] = new RegExp(`^## ${code.slice(0, 4)}: (.*)`, 'm').exec(all) ?? []
   const paths = pages.map(({ path }) => `  ${path}`).join('\n')
-  const text = `\n${plain(entry ?? `various messages of this area: ${area}`)}`
+  const text = `\n${plain(entry ?? `This code has several messages. Area: ${area}`)}`
   return `${code}${text}${/\\\n/.test(entry ?? '') ? '' : `\n\n${ACTION}`}\n\nDocumentation:\n${paths}`
 }

@@ -222,10 +222,13 @@ const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
   [CLAIM_PATH_PATTERN, "a name, or names joined by dots such as 'realm_access.roles'"],
   [HTTP_URL_PATTERN, "an absolute http(s) URL such as 'https://mcp.acme.example'"],
   [ENDPOINT_URL_PATTERN, 'an absolute http(s) URL without a user, a password and a fragment'],
-  [ISSUER_URL.pattern, 'the exact https URL of one issuer, not of metadata or an endpoint (Auth0: with final slash)'],
+  [
+    ISSUER_URL.pattern,
+    'the exact https URL of an issuer (Auth0: with the final slash), not of its metadata or an endpoint',
+  ],
   [KEYS_URL.pattern, 'the URL of a key set, not of a discovery document'],
   [IDENTIFIER.pattern, 'an identifier, not the URL of a metadata document'],
-  [SCOPE.pattern, 'one scope without spaces'],
+  [SCOPE.pattern, 'one scope without spaces; write several as a list'],
   [ROUTE_PATH_PATTERN, "a path that starts with '/'"],
   [TOOLSET_NAME_PATTERN, "a name without '/' that does not start with ':'"],
 ])

@@ -41,16 +41,19 @@ export const fillDefaults = (value: unknown, schema: object): unknown =>
   fill(value, followRef(schema as JsonSchema, schema), schema)
 
 function fill(input: unknown, schema: JsonSchema, root: object): unknown {
-  const { default: standard } = schema
-  const value = input === undefined && standard !== undefined ? structuredClone(standard) : input
+  const { default: defaultValue } = schema
+  const value = input === undefined && defaultValue !== undefined ? structuredClone(defaultValue) : input
   if (Array.isArray(value)) return fillList(value, partsFor('array', schema, root), root)
   return isObject(value) ? fillObject(value, partsFor('object', schema, root), root) : value
 }
 
 function partsFor(kind: 'array' | 'object', schema: JsonSchema, root: object): JsonSchema[] {
-  const beside = branchesOf(schema, root, ['allOf'])
-  const fitting = branchesOf(schema, root, CHOICES).filter(({ type }) => [type].flat().includes(kind))
-  return [schema, ...[...beside, ...(fitting.length === 1 ? fitting : [])].flatMap(part => partsFor(kind, part, root))]
+  const always = branchesOf(schema, root, ['allOf'])
+  const matching = branchesOf(schema, root, CHOICES).filter(({ type }) => [type].flat().includes(kind))
+  return [
+    schema,
+    ...[...always, ...(matching.length === 1 ? matching : [])].flatMap(part => partsFor(kind, part, root)),
+  ]
 }
 
 function fillList(list: readonly unknown[], parts: readonly JsonSchema[], root: object): readonly unknown[] {

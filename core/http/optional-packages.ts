@@ -1,17 +1,35 @@
 // Checks optional peer packages. If a package is missing, the error contains its install command.
-import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { attempt } from './describe-thrown.ts'
 import { type Path, StartError } from './errors.ts'
 
 /** The config keys that require the package, or a description. */
 export type NeededBy = { readonly at: Path } | { readonly what: string }
 
+const require = createRequire(import.meta.url)
 const HERE = dirname(fileURLToPath(import.meta.url))
 
-/** True if `import` finds the package. `require` also searches NODE_PATH and global folders. */
-export const isInstalled = (name: string): boolean => attempt(() => import.meta.resolve(name)) !== undefined
+/** True if only `require` finds the package, in NODE_PATH or in global folders. */
+function isOnlyRequirable(name: string): boolean {
+  const hasPackage = (folder: string) => existsSync(join(folder, name))
+  const isOnImportPath = (folder: string) =>
+    basename(folder) === 'node_modules' && !relative(dirname(folder), HERE).startsWith('..')
+  const folders = require.resolve.paths(name) ?? []
+  return !folders.some(folder => isOnImportPath(folder) && hasPackage(folder)) && folders.some(hasPackage)
+}
+
+export function isInstalled(name: string): boolean {
+  if (isOnlyRequirable(name)) return false
+  try {
+    require.resolve(name)
+    return true
+  } catch (error) {
+    // The package is installed but can have entries for `import` only.
+    return (error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND'
+  }
+}
 
 function peerRanges(folder = HERE): Readonly<Record<string, string>> {
   try {

@@ -1,4 +1,4 @@
-// Summarizes a route for the start page, with an example call.
+// Summarizes a route for the start page, with an example tool.
 import type { CatalogItem, ToolItem } from './catalog.ts'
 import type { Revision } from './revisions.ts'
 import { type CompiledRoute, samplePath, sampleUrl } from './routes.ts'
@@ -60,7 +60,7 @@ export function summarizeRoute(
   { open, others, tellsLogin, logins, sources, authenticators }: RouteDetails,
 ): RouteSummary {
   const isOpen = route.authorize === undefined
-  const example = exampleIn(isOpen ? open : [...open, ...others])
+  const example = findExampleTool(isOpen ? open : [...open, ...others])
   const restricted = others.filter(({ kind }) => kind === 'tools').length
   const except = isOpen && restricted > 0 ? `, except ${restricted === 1 ? '1 tool' : `${restricted} tools`}` : ''
   return {
@@ -80,15 +80,15 @@ export function summarizeRoute(
   }
 }
 
-const DEMANDS = ['required', '$ref', 'allOf', 'anyOf', 'oneOf']
+const ARGUMENT_KEYWORDS = ['required', '$ref', 'allOf', 'anyOf', 'oneOf']
 
 /** Returns a tool that needs no arguments, preferably a read-only one; never a destructive one. */
-function exampleIn(items: readonly CatalogItem[]): string | undefined {
+function findExampleTool(items: readonly CatalogItem[]): string | undefined {
   const tools = items.filter(
     item =>
       item.kind === 'tools' &&
       item.definition.annotations?.destructiveHint !== true &&
-      DEMANDS.every(name => [item.input.json[name] ?? []].flat().length === 0),
+      ARGUMENT_KEYWORDS.every(name => [item.input.json[name] ?? []].flat().length === 0),
   ) as ToolItem[]
   return (tools.find(({ definition }) => definition.annotations?.readOnlyHint) ?? tools[0])?.key
 }

@@ -30,7 +30,7 @@ export type Caller = Pick<RequestInfo, 'route' | 'params' | 'user' | 'ip' | 'adm
 const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
 
-interface SessionRequest {
+interface SessionLookup {
   readonly id: string
   readonly digest: string
   readonly caller: Caller
@@ -193,7 +193,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     if (!session.inUse && session.lastUsed <= clock.now() - limits.idleTimeout) upkeep.endIdle(session)
   }
 
-  function findLocal({ digest }: SessionRequest): Session {
+  function findLocal({ digest }: SessionLookup): Session {
     const session = byDigest.get(digest)
     if (session) endExpired(session)
     if (!session || session.disposed) throw sessionNotFound()
@@ -222,7 +222,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     return session
   }
 
-  async function rebuild({ id, digest, caller }: SessionRequest, record: SessionRecord): Promise<Session> {
+  async function rebuild({ id, digest, caller }: SessionLookup, record: SessionRecord): Promise<Session> {
     const { opening, home } = record
     const { user, headers, ip, params } = opening
     const signal = () => new AbortController().signal
@@ -357,12 +357,12 @@ interface StoreFinderParts {
   readonly node: ThisNode & { readonly store: SessionStore }
   readonly isRunningAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
   readonly restore: (session: Session) => Promise<boolean>
-  readonly rebuild: (request: SessionRequest, record: SessionRecord) => Promise<Session>
+  readonly rebuild: (request: SessionLookup, record: SessionRecord) => Promise<Session>
   readonly adoptRun: (session: Session) => Promise<void>
 }
 
 /** Throws unless the session belongs to the caller, URL and transport. */
-function checkSession({ caller, transport }: SessionRequest, { route, params, user, ...opening }: SessionOpening) {
+function checkSession({ caller, transport }: SessionLookup, { route, params, user, ...opening }: SessionOpening) {
   if (!sameUser(user, caller.user)) throw notOwner()
   const hasSameUrl = route === caller.route.path && sameParams(params, caller.params)
   if (!hasSameUrl || opening.transport !== transport) throw sessionNotFound()
@@ -380,7 +380,7 @@ function createStoreFinder({ node, isRunningAt, restore, rebuild, adoptRun }: St
     throw !ended && !local && store.isRecovering ? restoring() : sessionNotFound()
   }
 
-  async function enterStore({ digest, requests }: SessionRequest) {
+  async function enterStore({ digest, requests }: SessionLookup) {
     const from: string[] = []
     let restored = false
     for (;;) {
@@ -402,7 +402,7 @@ function createStoreFinder({ node, isRunningAt, restore, rebuild, adoptRun }: St
     }
   }
 
-  function build(request: SessionRequest, record: SessionRecord): Promise<Session> {
+  function build(request: SessionLookup, record: SessionRecord): Promise<Session> {
     const start = () => rebuild(request, record).finally(() => building.delete(request.digest))
     return getOrCreate(building, request.digest, start)
   }
@@ -416,7 +416,7 @@ function createStoreFinder({ node, isRunningAt, restore, rebuild, adoptRun }: St
     await adoptRun(session)
   }
 
-  return async function findInStore(request: SessionRequest): Promise<Session> {
+  return async function findInStore(request: SessionLookup): Promise<Session> {
     const { digest, requests } = request
     // Prevents an idle sweep during the store request.
     const local = sessions.get(digest)

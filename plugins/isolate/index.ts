@@ -5,7 +5,7 @@ import type { Pools } from './pools.ts'
 
 const ENDED = {
   name: 'mcp_host_isolated_calls_ended_total',
-  help: 'Isolated tools whose process was ended or replaced, by tool and by the limit that was exceeded.',
+  help: 'Isolated tools whose process was terminated or replaced, by tool and by the limit that was exceeded.',
   labels: ['tool', 'over'],
 }
 const PROCESSES = { name: 'mcp_host_isolated_processes', help: 'Worker processes of isolated tools.' }

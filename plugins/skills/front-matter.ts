@@ -1,9 +1,9 @@
 // Reads the front matter of a SKILL.md: YAML between two lines of `---`, which clients receive as JSON.
 import {
-  isAlias,
   isCollection,
   isMap,
   isScalar,
+  Lexer,
   LineCounter,
   type Pair,
   parseDocument,
@@ -28,8 +28,9 @@ export class FrontMatterError extends Error {
   }
 }
 
-/** Maximum bytes of the front matter, which determine the parsing time. */
+/** Maximum bytes and YAML tokens of the front matter, which determine the parsing time. */
 const MAX_FRONT_MATTER = 64 * 1024
+const MAX_TOKENS = 5_000
 const MAX_NAME = 64
 const MAX_DESCRIPTION = 1024
 /** Maximum depth of values. */
@@ -61,7 +62,32 @@ function messageOf({ message }: YAMLParseError | YAMLWarning): string {
   return `not valid YAML: ${truncate(message)}`
 }
 
+/** Tokens of the lexer without text: start of a document, a scalar follows, open list. */
+const MARKS = new Set(['\u0002', '\u0018', '\u001F'])
+const SCALAR_FOLLOWS = '\u001F'
+
+/** Throws for YAML that takes long to parse: many tokens, and anchors and aliases, which take quadratic time. */
+function checkTokens(yaml: string) {
+  let count = 0
+  let line = 2
+  let isScalarText = false
+  for (const token of new Lexer().lex(yaml)) {
+    if (++count > MAX_TOKENS) {
+      throw new FrontMatterError(
+        `the front matter has more than ${MAX_TOKENS} tokens of YAML; move text below it`,
+        line,
+      )
+    }
+    if (!isScalarText && /^[&*]/.test(token)) {
+      throw new FrontMatterError(`${truncate(token)}: anchors and aliases are not supported`, line)
+    }
+    isScalarText = token === SCALAR_FOLLOWS
+    if (!MARKS.has(token)) line += token.split('\n').length - 1
+  }
+}
+
 function parse(yaml: string) {
+  checkTokens(yaml)
   const lineCounter = new LineCounter()
   const lineOf = (offset: number | undefined) => (offset === undefined ? 2 : lineCounter.linePos(offset).line + 1)
   // The library compares each key with all others (quadratic); checkNodes uses a map.
@@ -78,8 +104,6 @@ function checkNodes({ document, lineOf }: ReturnType<typeof parse>) {
     Node(_key, node, path) {
       if (path.filter(isCollection).length > MAX_NESTED)
         throw fail(`values are nested more than ${MAX_NESTED} deep`, node)
-      // The library expands aliases in quadratic time.
-      if (isAlias(node) || node.anchor !== undefined) throw fail('anchors and aliases are not supported', node)
       if (!isScalar(node)) return
       const { value } = node
       if (typeof value === 'bigint' || (typeof value === 'number' && !isExact(value))) {

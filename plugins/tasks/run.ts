@@ -194,7 +194,7 @@ export class TaskRun {
     return this.#work?.again === true
   }
 
-  /** Resolves when the end is stored, or another node has the task. `turn`: resolves when the handler can start. */
+  /** Resolves when the end is stored, or another node has the task. `ready`: resolves when the handler can start. */
   async run(ready: Promise<void>): Promise<{ readonly handlerEnded: Promise<unknown> }> {
     const { clock } = this.#host.transport
     const startedAt = clock.now()

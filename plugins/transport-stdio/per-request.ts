@@ -31,7 +31,7 @@ export function createPerRequest(host: Transport, { route, params, user, maxConc
       throw new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` })
     }
     if (running.size >= maxConcurrent) {
-      throw new HostError('tooManyRequests', { detail: `at most ${maxConcurrent} requests run at once` })
+      throw new HostError('tooManyRequests', { detail: `at most ${maxConcurrent} concurrent requests` })
     }
   }
 

@@ -29,11 +29,12 @@ function isLocalHost({ config: { purpose, http } }: Pick<InternalHost, 'config'>
   return isLoopback(http.host) && !isPublic
 }
 
-const SCRIPT = /\.(?:[cm]?[jt]s|py|rb|php|sh)$/i
+const SCRIPT = /^[^-].*\.(?:[cm]?[jt]s|py|rb|php|sh)$/i
+const INTERPRETER = /(?:^|[\\/])(?:node|bun|tsx|python[\d.]*|ruby|php|bash|sh)(?:\.exe)?$/i
 
 /** Returns the option of a stdio server whose file or folder does not exist. */
-function findMissing({ command, args: [first = ''] = [], cwd = '.', env }: CommandTarget) {
-  if (!existsSync(cwd)) return { key: 'cwd', what: `there is no folder ${cwd}` }
+function findMissingFile({ command, args: [first = ''] = [], cwd = '.', env }: CommandTarget) {
+  if (!existsSync(cwd)) return { key: 'cwd', what: `the folder ${cwd} does not exist` }
   const isPath = /[\\/]/.test(command)
   const folders = isPath ? [''] : (env?.['PATH'] ?? process.env['PATH'] ?? '').split(delimiter)
   const hasSpaces = /\s/.test(command)
@@ -42,11 +43,15 @@ function findMissing({ command, args: [first = ''] = [], cwd = '.', env }: Comma
     (process.platform === 'win32' && !hasSpaces) || folders.some(folder => existsSync(resolve(cwd, folder, command)))
   if (!isFound) {
     const where = isPath ? resolve(cwd, command) : `${command} in PATH`
-    const advice = hasSpaces ? '; commands are not split at spaces: write a list, such as [node, server.js]' : ''
-    return { key: 'command', what: `there is no program ${where}${advice}` }
+    const fix = hasSpaces
+      ? 'commands are not split at spaces: write a list, such as [node, server.js]'
+      : 'install it, or correct the command'
+    return { key: 'command', what: `cannot find the program ${where}; ${fix}` }
   }
   const script = resolve(cwd, first)
-  return SCRIPT.test(first) && !existsSync(script) ? { key: 'args', what: `there is no file ${script}` } : undefined
+  return INTERPRETER.test(command) && SCRIPT.test(first) && !existsSync(script)
+    ? { key: 'args', what: `the file ${script} does not exist` }
+    : undefined
 }
 
 function addMetrics({ metrics }: InternalHost, all: () => readonly Upstream[]) {
@@ -153,7 +158,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
       const what = `the environment variable ${variable} is not set, so the server "${name}" does not receive it`
       host.report(new StartError('MH2953', what, { at: [...at, 'passEnv', index] }), 'warning')
     }
-    const problem = command && findMissing(command)
+    const problem = command && findMissingFile(command)
     if (problem) {
       const option = problem.key === 'args' && Array.isArray(options.servers[name]?.command) ? 'command' : problem.key
       host.report(new StartError('MH2943', problem.what, { at: [...at, option] }), 'warning')

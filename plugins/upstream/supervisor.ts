@@ -114,7 +114,7 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
     },
     /** Returns the connection. Rejects at once with the last error until the next attempt. */
     get(): Promise<Connection> {
-      if (state.status === 'up') return Promise.resolve(state.connection)
+      if (state.status === 'up') return attempt ?? Promise.resolve(state.connection)
       if (state.status === 'closed') return Promise.reject(closed())
       const isDue = onDemand && clock.now() - lastFailure >= INITIAL_DELAY
       if ((state.status === 'down' || state.status === 'crash loop') && !isDue) return Promise.reject(state.error)

@@ -59,6 +59,8 @@ const MAX_LOGGED = 5
 const MAX_NAMED_ITEMS = 100
 /** Pause between two reads of the lists, as a multiple of the duration of the last read. */
 const REFRESH_PAUSE = 10
+/** Minimum time between two restarts because of a changed version, milliseconds. */
+const VERSION_CHECK_INTERVAL = 60_000
 /** Maximum bytes of requests to a client, which are part of `requestState`. */
 const MAX_INPUT_REQUEST_BYTES = 48_000
 
@@ -137,6 +139,7 @@ export class Upstream implements UpstreamClient {
   /** The last error of the list connection. */
   #lastError: UpstreamState['lastError']
   #refreshTimer: Timer | undefined
+  #nextVersionCheck = 0
   #refreshing: Promise<void> | undefined
   /** The earliest time at which a notification can cause a refresh. */
   #refreshFrom = Number.NEGATIVE_INFINITY
@@ -449,7 +452,7 @@ export class Upstream implements UpstreamClient {
       ...(settings.revision !== undefined && { revision: settings.revision }),
       ...(settings.revision === undefined && this.#era !== undefined && { era: this.#era }),
       onStderr: line =>
-        host.log.info({ code: 'MH2946', upstream: settings.name, stderr: line }, 'stderr of an upstream server'),
+        host.log.info({ code: 'MH2946', upstream: settings.name, stderr: line }, 'output of an upstream server'),
       onDebug: note => host.log.debug({ upstream: settings.name, note }, 'connection of an upstream server'),
       ...events,
     }
@@ -662,7 +665,7 @@ export class Upstream implements UpstreamClient {
     const { name } = this.settings
     const { log } = this.#parts.host
     if (omitted.size === 0) {
-      log.info({ code: 'MH2960', upstream: name }, 'an upstream server no longer has omitted items')
+      log.info({ code: 'MH2960', upstream: name }, 'all items of an upstream server are served again')
       return
     }
     const fix =
@@ -747,6 +750,7 @@ export class Upstream implements UpstreamClient {
     )
     try {
       if (this.settings.command) await this.#checkVersion(connection)
+      signal.throwIfAborted()
     } catch (error) {
       await connection.close()
       throw error
@@ -757,11 +761,21 @@ export class Upstream implements UpstreamClient {
   }
 
   /** Reads the lists of a changed program from a new process, so that changed tools are withheld from the session, too. */
-  async #checkVersion({ server }: Connection) {
-    const { server: listed } = await this.#supervisor.get()
-    if (isDeepStrictEqual(server, listed)) return
-    this.#endSubscriptions()
-    await this.#supervisor.restart()
+  async #checkVersion({ server: { name, version } }: Connection) {
+    const { clock } = this.#parts.host
+    try {
+      const { server: listed } = await this.#supervisor.get()
+      if (name === listed.name && version === listed.version) return
+      // Some programs report another version in each process.
+      if (clock.monotonic() < this.#nextVersionCheck) return
+      this.#nextVersionCheck = clock.monotonic() + VERSION_CHECK_INTERVAL
+      this.#connection = undefined
+      clock.clear(this.#refreshTimer)
+      this.#endSubscriptions()
+      await this.#supervisor.restart()
+    } catch (error) {
+      throw unavailableError(this.settings.name, isoTime(this.#downSince), reasonText(error as Error))
+    }
   }
 
   get #isPerCaller(): boolean {

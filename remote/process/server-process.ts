@@ -20,8 +20,8 @@ const STOP_GRACE = 2_000
 const TERM_GRACE = 3_000
 /** Time to read the output of an ended process, milliseconds: a process that left the group can hold it open. */
 const OUTPUT_GRACE = 1_000
-const MISSING_VARIABLE = /environment|\benv\b|KeyError|(?:api.?|_)key\b|_(?:token|secret|password|url)\b|credential/i
-const VARIABLE_ADVICE = '; it gets only PATH, HOME and similar variables: add others with `env` or `passEnv`'
+const MISSING_VARIABLE = /(?<!\[redacted: [^\]]{0,99})(?:environment|KeyError|_(?:key|token|secret|url)\b|credential)/i
+const VARIABLE_ADVICE = '; an environment variable may be missing: add it with `env` or `passEnv`'
 
 export interface ServerProcessEvents {
   /** Receives a line that begins like JSON. */
@@ -71,6 +71,7 @@ function startError(command: string, cause: NodeJS.ErrnoException): RemoteError 
 }
 
 const MAX_STDERR_LINE = 8 * 1_024
+const MAX_SHOWN = 200
 const MAX_LINES = 100
 /** Period of the line limit, milliseconds. */
 const WINDOW = 60_000
@@ -79,7 +80,6 @@ const MAX_LAST_LINES = 20
 const MAX_BURST = 900
 
 const MIN_REDACTED = 6
-/** Replaces the values of `env` and `passEnv`. */
 function createRedactor({ env = {}, passEnv = [] }: CommandTarget): (text: string) => string {
   const values = [...Object.entries(env), ...passEnv.map(name => [name, process.env[name] ?? ''] as const)]
     .flatMap(([name, value]) => value.split(/\r?\n/).map(line => ({ line, placeholder: `[redacted: ${name}]` })))
@@ -105,8 +105,8 @@ function readStderr({ stderr }: ChildProcessWithoutNullStreams, target: CommandT
     burst = []
   }
 
-  function keepLine(line: string): void {
-    const text = printable(redact(line))
+  function keepLine(line: string, maxLength?: number): void {
+    const text = printable(redact(line)).slice(0, maxLength)
     last.push(text)
     if (last.length > MAX_LAST_LINES) last.shift()
     if (performance.now() - windowStart > WINDOW) {
@@ -189,9 +189,9 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
       }
       return
     }
-    stderr.keepLine(`(stdout) ${line.toString('utf8', 0, MAX_STDERR_LINE)}`)
+    stderr.keepLine(`(stdout) ${line.length > MAX_STDERR_LINE ? 'a long line' : line}`, MAX_SHOWN)
     stderr.flush()
-    const problem = `${program} does not print JSON on stdout: an MCP server must log to stderr`
+    const problem = `${program} prints lines on stdout that are not JSON: an MCP server must log to stderr`
     if (++invalidLines >= MAX_INVALID_LINES) abort(new RemoteError('invalid', problem, { output: readOutput() }))
   }
 
@@ -226,8 +226,8 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
       const outcome = signal === null ? `exit code ${code}` : String(signal)
       child.once('close', () => {
         clearTimeout(timer)
-        const isLikely = !hasResponded && code !== 0 && MISSING_VARIABLE.test(readOutput() ?? '')
-        const message = `${program} has ended (${outcome})${isLikely ? VARIABLE_ADVICE : ''}`
+        const isVariableMissing = !hasResponded && code !== 0 && MISSING_VARIABLE.test(readOutput() ?? '')
+        const message = `${program} has ended (${outcome})${isVariableMissing ? VARIABLE_ADVICE : ''}`
         report(new RemoteError('lost', message, { output: readOutput() }))
       })
     })

@@ -68,17 +68,17 @@ describe('mcp-host check', () => {
     expect(ok).to.equal(true)
     const missing = warnings.filter(({ code }) => code === 'MH2943')
     expect(
-      missing.map(({ message }) => message.replace('plugins.upstream.servers.', '').split(': there is no ')),
+      missing.map(({ message }) => message.replace('plugins.upstream.servers.', '').split(/: (?:cannot find )?the /)),
     ).to.deep.equal([
-      ['program.command', 'program no-such-program-of-this-test in PATH'],
-      ['path.command', `program ${join(folder, 'bin/server')}`],
+      ['program.command', 'program no-such-program-of-this-test in PATH; install it, or correct the command'],
+      ['path.command', `program ${join(folder, 'bin/server')}; install it, or correct the command`],
       [
         'spaces.command',
         'program node server.js in PATH; commands are not split at spaces: write a list, such as [node, server.js]',
       ],
-      ['script.command', `file ${join(folder, 'server.js')}`],
-      ['argument.args', `file ${join(folder, 'server.js')}`],
-      ['folder.cwd', `folder ${join(folder, 'gone')}`],
+      ['script.command', `file ${join(folder, 'server.js')} does not exist`],
+      ['argument.args', `file ${join(folder, 'server.js')} does not exist`],
+      ['folder.cwd', `folder ${join(folder, 'gone')} does not exist`],
     ])
   })
 

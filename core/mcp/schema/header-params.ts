@@ -84,7 +84,7 @@ function mismatch({ path, type }: HeaderParam, header: string | readonly string[
   if (typeof header === 'object' && header.length !== 1) return 'occurs more than once'
   const raw = typeof header === 'object' ? header[0] : header
   if (value === undefined || value === null) {
-    return raw === undefined ? undefined : `is present, but ${argument} ${value === null ? 'is null' : 'is not'}`
+    return raw === undefined ? undefined : `is present, but ${argument} ${value === null ? 'is null' : 'is missing'}`
   }
   if (raw === undefined) return `is missing, but ${argument} is present`
   const text = decodeHeaderValue(raw)

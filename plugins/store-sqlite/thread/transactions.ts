@@ -37,10 +37,10 @@ const EXPIRED: Answer = { failure: { code: 'late', text: 'it waited for too long
 const FILE_CODES: ReadonlySet<string> = new Set(['locked', 'damaged', 'alien', 'readonly', 'disk', 'path'])
 
 /**
- * How long a locked file is retried, milliseconds: as long as operations may wait. Another worker has the lock for as long as its
- * disk sync takes.
+ * How long a locked file is retried, milliseconds. Another worker has the lock for as long as its disk sync takes. Shorter than
+ * the deadline of operations, so that the reads of the batch can run after it.
  */
-const LOCK_TIMEOUT = 5_000
+const LOCK_TIMEOUT = 4_000
 
 const nap = new Int32Array(new SharedArrayBuffer(4))
 

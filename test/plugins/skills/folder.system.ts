@@ -77,7 +77,10 @@ describe('Skills folder', () => {
   })
 
   it('fails startup on SKILL.md in another case, except inside a skill', async () => {
-    await refused(await folderOf({ ...DEMO, 'other/Skill.md': skill('other') }), 'other/Skill.md: rename it to SKILL.md')
+    await refused(
+      await folderOf({ ...DEMO, 'other/Skill.md': skill('other') }),
+      'other/Skill.md: rename it to SKILL.md',
+    )
     expect(await filesIn(await folderOf({ ...DEMO, 'demo/docs/skill.md': 'x' }))).to.have.lengthOf(2)
   })
 

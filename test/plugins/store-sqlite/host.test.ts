@@ -109,7 +109,7 @@ if (hasSqlite) {
     it('names the required Node.js version and the alternatives', async () => {
       const problem = await problemOf(config())
       expect(problem).to.include('Node 22.13').and.to.include(process.versions.node)
-      expect(problem).to.include('keep sessions in Redis or in memory')
+      expect(problem).to.include('remove the plugin to keep sessions in memory')
     })
   })
 }

@@ -248,7 +248,7 @@ describe('transport-stdio', () => {
     expect((await client.until(({ id }) => id === 4)).error?.message).to.include('at most 3 concurrent requests')
     for (const id of [11, 12, 12, 13]) wait(id, meta())
     expect((await client.until(({ id }) => id === 12)).error?.message).to.include('running')
-    expect((await client.until(({ id }) => id === 13)).error?.message).to.include('at most 2 requests')
+    expect((await client.until(({ id }) => id === 13)).error?.message).to.include('at most 2 concurrent requests')
     client.output.destroy()
     await client.line.ended
     await eventually('all are cancelled', () => aborted.length >= 5)

@@ -56,7 +56,11 @@ const kinds = {
   },
   noisy() {
     console.log('starting up ...')
-    for (let line = 0; line < 5_000; line++) console.error(`line ${line} ${'x'.repeat(100)}`)
+    // Twenty lines in each write.
+    for (let line = 0; line < 5_000; line += 20) {
+      const lines = Array.from({ length: 20 }, (_, index) => `line ${line + index} ${'x'.repeat(100)}\n`)
+      process.stderr.write(lines.join(''))
+    }
     serveByHand(id => {
       console.log('a debug line')
       send({ id, result: text('ok') })
