@@ -224,7 +224,7 @@ const PATTERN_WORDS: ReadonlyMap<unknown, string> = new Map([
   [ENDPOINT_URL_PATTERN, 'an absolute http(s) URL without a user, a password and a fragment'],
   [
     ISSUER_URL.pattern,
-    'the exact https URL of an issuer (Auth0: with the final slash), not of its metadata or an endpoint',
+    'the exact https URL of one issuer (Auth0: with the final slash), not of its metadata or an endpoint',
   ],
   [KEYS_URL.pattern, 'the URL of a key set, not of a discovery document'],
   [IDENTIFIER.pattern, 'an identifier, not the URL of a metadata document'],

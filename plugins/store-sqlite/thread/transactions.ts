@@ -36,11 +36,8 @@ const EXPIRED: Answer = { failure: { code: 'late', text: 'it waited for too long
 /** Faults of the whole file, so operations are not retried one by one. */
 const FILE_CODES: ReadonlySet<string> = new Set(['locked', 'damaged', 'alien', 'readonly', 'disk', 'path'])
 
-/**
- * How long a locked file is retried, milliseconds. Another worker has the lock for as long as its disk sync takes. Shorter than
- * the deadline of operations, so that the reads of the batch can run after it.
- */
-const LOCK_TIMEOUT = 4_000
+/** How long a locked file is retried, milliseconds. */
+const LOCK_TIMEOUT = 2_000
 
 const nap = new Int32Array(new SharedArrayBuffer(4))
 
