@@ -57,13 +57,13 @@ export function explainFailure(
     return new StartError('MH3202', `${login.url} ${problem}; ${fix}`, about)
   }
   if (!(thrown instanceof Error)) return new StartError('MH3203', String(thrown), about)
-  const advise = (command: string, token: string) =>
+  const formatAdvice = (command: string, token: string) =>
     own ? `send ${token} in --header, or omit --header and log in with: ${command}` : `log in with: ${command}`
   const required = requiredScopes(thrown)
   if (required.length > 0) {
     const lacking = required.filter(scope => !granted.includes(scope))
     const command = loginCommand(login, lacking.length > 0 ? lacking : required)
-    const text = `${login.url} requires the scope ${required.join(' ')}; ${advise(command, 'a token with this scope')}`
+    const text = `${login.url} requires the scope ${required.join(' ')}; ${formatAdvice(command, 'a token with this scope')}`
     return new StartError('MH3204', printable(text), about)
   }
   if (!(thrown instanceof RemoteError))
@@ -72,7 +72,11 @@ export function explainFailure(
   const message = serverText(thrown.message)
   if (reason === 'too-large') return tooLarge()
   if (status === 401)
-    return new StartError('MH3201', `${login.url}: ${message}; ${advise(loginCommand(login), 'a valid token')}`, about)
+    return new StartError(
+      'MH3201',
+      `${login.url}: ${message}; ${formatAdvice(loginCommand(login), 'a valid token')}`,
+      about,
+    )
   const isMisplaced = status === 405 || (status === 404 && code !== METHOD_NOT_FOUND)
   const fix = isMisplaced && reason === 'rpc' ? '; check the path of the URL' : ''
   if (reason === 'rpc' && !isMisplaced)

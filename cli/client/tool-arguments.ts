@@ -59,9 +59,7 @@ function readValue(name: string, text: string, schema: unknown): unknown {
   }
   if (fits(text, types)) return text
   const example = types[0] === 'array' ? `; example: ${shellWord(`${name}=${JSON.stringify(text.split(','))}`)}` : ''
-  throw usage(
-    `${name} must be ${serverText(types.map(type => `${/^[aio]/.test(type) ? 'an' : 'a'} ${type}`).join(' or '))}, not ${JSON.stringify(text)}${example}`,
-  )
+  throw usage(`${name} must be of type ${serverText(types.join(' or '))}, not ${JSON.stringify(text)}${example}`)
 }
 
 function readPair(pair: string, { properties }: InputSchema): [name: string, value: unknown] {

@@ -774,7 +774,7 @@ export class Upstream implements UpstreamClient {
       this.#endSubscriptions()
       await this.#supervisor.restart()
     } catch (error) {
-      throw unavailableError(this.settings.name, isoTime(this.#downSince), reasonText(error as Error))
+      throw unavailableError(this.settings.name, isoTime(this.#downSince), reasonText(error))
     }
   }
 

@@ -89,10 +89,10 @@ function createRedactor({ env = {}, passEnv = [] }: CommandTarget): (text: strin
 }
 
 /**
- * Reads all of stderr, so that the server never blocks. Returns the list of the last lines. `log` receives lines
+ * Reads all of stderr, so that the server never blocks; `keepLine` adds other lines. `last` has the last lines. `log` receives lines
  * that are written at once, such as a stack trace, in one call: at most 100 lines a minute, and then the number of omitted lines.
  */
-function readStderr({ stderr }: ChildProcessWithoutNullStreams, target: CommandTarget, log: (line: string) => void) {
+function collectOutput({ stderr }: ChildProcessWithoutNullStreams, target: CommandTarget, log: (line: string) => void) {
   const redact = createRedactor(target)
   const last: string[] = []
   let burst: string[] = []
@@ -156,14 +156,14 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
   }
   const { pid } = child
   if (pid !== undefined) guardGroup(pid)
-  const stderr = readStderr(child, target, line => events.stderr(line))
+  const output = collectOutput(child, target, line => events.stderr(line))
   let isEnding = false
   let isOver = false
   let hasResponded = false
   let invalidLines = 0
   let ending: Promise<void> | undefined
 
-  const readOutput = () => (stderr.last.length === 0 ? undefined : stderr.last.join('\n'))
+  const readOutput = () => (output.last.length === 0 ? undefined : output.last.join('\n'))
 
   function report(error: RemoteError): void {
     if (isOver) return
@@ -189,8 +189,8 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
       }
       return
     }
-    stderr.keepLine(`(stdout) ${line.length > MAX_STDERR_LINE ? 'a long line' : line}`, MAX_SHOWN)
-    stderr.flush()
+    output.keepLine(`(stdout) ${line.length > MAX_STDERR_LINE ? 'a long line' : line}`, MAX_SHOWN)
+    output.flush()
     const problem = `${program} prints lines on stdout that are not JSON: an MCP server must log to stderr`
     if (++invalidLines >= MAX_INVALID_LINES) abort(new RemoteError('invalid', problem, { output: readOutput() }))
   }
@@ -265,7 +265,7 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
   }
 
   return {
-    /** The last lines of its stderr. */
+    /** The last lines that it printed. */
     output: readOutput,
     /** Throws if the server does not read its input, or has ended. */
     write(line: string): void {

@@ -210,8 +210,8 @@ describe('mcp-host call and list', () => {
 
   it('call reports invalid arguments, and exits 2', async () => {
     const cases = [
-      [['number=x'], 'number must be a number, not "x"'],
-      [['list=1,b'], `list must be an array, not "1,b"; example: 'list=["1","b"]'`],
+      [['number=x'], 'number must be of type number, not "x"'],
+      [['list=1,b'], `list must be of type array, not "1,b"; example: 'list=["1","b"]'`],
       [['nmber=1'], 'the tool has no argument "nmber"; did you mean "number"?'],
       [['number'], '"number" is not an argument; write name=value for each, or one JSON object, @file or -'],
       [['{"a":'], 'the arguments are not JSON: '],

@@ -87,7 +87,7 @@ describe('arguments of a call', () => {
       b: 'x',
       c: '',
     })
-    expect(String(await rejectionOf(read('object=[1]')))).to.contain('object must be an object, not "[1]"')
+    expect(String(await rejectionOf(read('object=[1]')))).to.contain('object must be of type object, not "[1]"')
     expect(String(await rejectionOf(readToolArguments(['[1]'], undefined, testContext())))).to.contain(
       '"[1]" is not an argument',
     )

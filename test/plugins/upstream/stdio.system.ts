@@ -309,6 +309,16 @@ describe('An upstream process whose program changes', () => {
     expect(log.filter(({ code }) => code === 'MH2941')).to.have.length(2)
   })
 
+  it('restarts once a minute at most if each process reports another version', async () => {
+    const { url, log, setText } = await setUp(undefined)
+    setText('Counts.|pid')
+    for (const client of [await openSession(url), await openSession(url), await openSession(url)]) {
+      const { message } = await client.request('tools/call', { name: 'count', arguments: {} })
+      expect(message.result.content[0].text).to.equal('1')
+    }
+    expect(log.filter(({ code }) => code === 'MH2941')).to.have.length(2)
+  })
+
   it('starts once the old process has released a shared resource', async () => {
     const clock = createManualClock()
     const { url, log, setText, accept, reload, describe } = await setUp(clock, `mcp-host-${process.pid}`)

@@ -8,10 +8,10 @@ import { ElicitResultSchema } from '@modelcontextprotocol/sdk/types.js'
 
 const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
 const text = value => ({ content: [{ type: 'text', text: String(value) }] })
-/** `file`: the description of `count`, and the version. `socket`: a socket that only one process can open. */
+/** `file`: the description of `count`, and the version, or `pid`. `socket`: a socket that only one process can open. */
 const [, , file, socket] = process.argv
 const [description, version = '1.0.0'] = file ? readFileSync(file, 'utf8').split('|') : []
-const server = new McpServer({ name: 'counter', version })
+const server = new McpServer({ name: 'counter', version: version === 'pid' ? String(process.pid) : version })
 let count = 0
 if (socket) createServer().listen(`\0${socket}`)
 server.registerTool('count', description ? { description } : {}, () => text(++count))
