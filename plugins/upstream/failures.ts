@@ -1,7 +1,7 @@
 // Converts failures of a server to errors for the caller.
 import { HostError, ToolError } from '../../core/index.ts'
 import { isObject } from '../../core/plugin.ts'
-import { RemoteError, type RemoteReason } from '../../remote/index.ts'
+import { operatorText, RemoteError, type RemoteReason } from '../../remote/index.ts'
 import { visibleText } from '../families/texts/index.ts'
 
 const MAX_MESSAGE = 2_000
@@ -62,6 +62,9 @@ const REASON_TEXTS: Readonly<Record<RemoteReason, string>> = {
   invalid: 'an invalid response',
   closed: 'the connection was closed',
 }
+
+/** The reason of a failure, for the log and the operator. */
+export const reasonOf = (error: unknown): string => visibleText(operatorText(error))
 
 /** The kind of a failure, for callers. */
 export function reasonText(error: unknown): string {

@@ -5,6 +5,7 @@ import type { InternalHost } from '../../core/internal.ts'
 import type { Call } from '../../core/plugin.ts'
 import { Cancellation, contextCancellation, LOG_LEVELS, type PeerMessage, type Peers } from '../../core/transport.ts'
 import { RemoteError } from '../../remote/index.ts'
+import type { CallSender } from './call-sender.ts'
 import type { Json, RequestClient } from './upstream-request.ts'
 
 /** The result of a relayed response. `gone`: the node does not hold the call. `isLost`: the node does not respond. */
@@ -56,15 +57,9 @@ const CHECK_INTERVAL = 2_000
 /** Maximum unsent notifications of a call. Further ones are dropped. */
 const MAX_UNSENT = 32
 
-/** A server with held calls. Both methods ignore unknown ids. */
-interface HeldCallServer {
-  continueHeld(id: string, responses: Json, client: RequestClient): Promise<RelayResult>
-  giveUpHeld(id: string): void
-}
-
 type RelayHost = Pick<InternalHost, 'services' | 'clock' | 'log' | 'name' | 'routes' | 'onStart'>
 
-export function createNodeRelay(host: RelayHost, findServer: (server: string) => HeldCallServer | undefined) {
+export function createNodeRelay(host: RelayHost, findCalls: (server: string) => CallSender | undefined) {
   const { clock, log } = host
   const pending = new Map<string, (reply: Reply) => void>()
   const running = new Map<string, Cancellation>()
@@ -78,8 +73,8 @@ export function createNodeRelay(host: RelayHost, findServer: (server: string) =>
     void postQuietly(peers, node, held, { kind: 'giveUp', server, held })
 
   async function serve(peers: Peers, { request, node, held, ...resume }: Extract<Body, { kind: 'resume' }>) {
-    const server = findServer(resume.server)
-    if (!server) return
+    const calls = findCalls(resume.server)
+    if (!calls) return
     const reply = (body: Reply) => postQuietly(peers, node, held, body)
     const cancellation = new Cancellation()
     let leave: () => void
@@ -107,7 +102,7 @@ export function createNodeRelay(host: RelayHost, findServer: (server: string) =>
     running.set(request, cancellation)
     try {
       notify({ kind: 'accepted', request })
-      await reply({ kind: 'ended', request, end: await server.continueHeld(held, resume.responses, client) })
+      await reply({ kind: 'ended', request, end: await calls.continueHeld(held, resume.responses, client) })
     } finally {
       running.delete(request)
       leave()
@@ -119,7 +114,7 @@ export function createNodeRelay(host: RelayHost, findServer: (server: string) =>
     const body = message.body as Body
     if (body.kind === 'resume') void serve(peers, body)
     else if (body.kind === 'cancel') running.get(body.request)?.abort(new Error('the call was cancelled'))
-    else if (body.kind === 'giveUp') findServer(body.server)?.giveUpHeld(body.held)
+    else if (body.kind === 'giveUp') findCalls(body.server)?.giveUpHeld(body.held)
     else pending.get(body.request)?.(body)
   }
 

@@ -64,7 +64,7 @@ function addMetrics({ metrics }: InternalHost, all: () => readonly Upstream[]) {
   )
   metrics.gauge(
     { name: 'mcp_host_upstream_sessions', help: 'Sessions at upstream servers.', labels },
-    each(({ sessions }) => sessions),
+    each(({ calls }) => calls.sessions.size),
   )
   metrics.gauge(
     {
@@ -72,7 +72,7 @@ function addMetrics({ metrics }: InternalHost, all: () => readonly Upstream[]) {
       help: 'Tools and prompts that are withheld until they are accepted.',
       labels,
     },
-    each(({ withheld }) => withheld.size),
+    each(({ lists }) => lists.withheld.size),
   )
   metrics.gauge(
     { name: 'mcp_host_upstream_held', help: 'Calls to upstream servers that wait for a response of the client.' },
@@ -141,7 +141,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   const live = new Map<string, Upstream>()
   const retired = new Set<Upstream>()
   const heldOf = new Map<string, HeldCalls>()
-  const nodeRelay = createNodeRelay(host, server => live.get(server))
+  const nodeRelay = createNodeRelay(host, server => live.get(server)?.calls)
   const accepted = readLockEntries(lock.file)
   host.reads(lock.file)
   const missing = Object.keys(options.servers).filter(name => !accepted.has(name))
@@ -168,9 +168,9 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     const fix =
       'set another `prefix`, set `uris: wrap` for resources, or exclude items with `exclude`, `resources` or `prompts`'
     const describe = () => (purpose === 'inspect' ? live.get(name)?.explain() : live.get(name)?.describe()) ?? ''
-    const instructions = () => live.get(name)?.instructions
+    const instructions = () => live.get(name)?.lists.instructions
     const place = { at: ['servers', name], fix, isLate: true, describe, instructions }
-    toolsets.set(name, host.toolset(name, upstream.acceptedDefinitions(), place))
+    toolsets.set(name, host.toolset(name, upstream.lists.acceptedDefinitions(), place))
   }
   const all = () => [...live.values()]
   addMetrics(host, all)
@@ -179,8 +179,8 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   host.unlist(
     (tool, route) =>
       servedOn(route)
-        .find(one => one.isWithheld(tool))
-        ?.isWithheld(tool) ?? false,
+        .map(({ lists }) => lists.withheldReason(tool))
+        .find(reason => reason !== undefined) ?? false,
   )
   /** Reloads can change `whenDown`. */
   function addReadiness({ name, whenDown }: ServerSettings) {
@@ -212,7 +212,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
   host.onStart(async () => {
     if (purpose === 'test') return
     host.services.onWatch((uri, isWatched) => {
-      for (const upstream of all()) if (!isWatched || upstream.has(uri)) upstream.watch(uri, isWatched)
+      for (const upstream of all()) if (!isWatched || upstream.lists.hasResource(uri)) upstream.watch(uri, isWatched)
     })
     const started = await Promise.allSettled(all().map(startInTime))
     for (const result of started) if (result.status === 'rejected') throw result.reason
@@ -257,7 +257,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
         const { name } = settings
         const upstream = live.get(name)
         const entry = entries.get(name)
-        const needsRestart = upstream?.needsRestart(entry) ?? false
+        const needsRestart = upstream?.lists.needsRestart(entry) ?? false
         if (!upstream || needsRestart || !isDeepStrictEqual(settings, upstream.settings)) {
           void replace(settings, entry, needsRestart)
           return needsRestart ? [`restarting the stdio server "${name}": its lists differ from the lock file`] : []
@@ -271,7 +271,9 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
     if (!item) {
       return named.flatMap(one => [
         `server "${one.settings.name}": ${one.explain()}`,
-        ...[...one.withheld].map(([what, reason]) => `server "${one.settings.name}": ${what} is withheld: ${reason}`),
+        ...[...one.lists.withheld].map(
+          ([what, reason]) => `server "${one.settings.name}": ${what} is withheld: ${reason}`,
+        ),
       ])
     }
     const from = named.find(({ settings: { name } }) => host.services.itemsIn(name).includes(item))
