@@ -9,7 +9,7 @@ import { isLoginRound, isPerCaller, readStepUp, withLogin } from '../families/cr
 import { problemsOf } from '../families/upstream-calls/index.ts'
 import { CallSessions, type SessionLease } from './call-sessions.ts'
 import { capabilitiesFor, cleanResult, paramsFor, readInputRequests } from './calls.ts'
-import { changedError } from './definitions.ts'
+import { changedError, type UpstreamClient } from './definitions.ts'
 import {
   isNotFound,
   isSessionLost,
@@ -22,8 +22,8 @@ import {
 import { ActiveCall, CallSlot } from './held.ts'
 import { labelOf } from './names.ts'
 import type { RelayResult } from './node-relay.ts'
+import type { UpstreamParts, UpstreamServer } from './server-parts.ts'
 import type { ServerSession } from './sessions.ts'
-import type { Upstream, UpstreamParts } from './upstream.ts'
 import { ContextClient, type Json, type RequestClient, UpstreamRequest } from './upstream-request.ts'
 
 /** Maximum bytes of requests to a client, which are part of `requestState`. */
@@ -39,10 +39,10 @@ interface RoundState {
   readonly upstream?: unknown
 }
 
-export class CallSender {
+export class CallSender implements UpstreamClient {
   readonly sessions: CallSessions
   readonly queue: CallQueue
-  readonly #server: Upstream
+  readonly #server: UpstreamServer
   readonly #parts: UpstreamParts
   /** Listed tools that were missing in a call with the token of a user. */
   readonly #loggedUnknown = new Set<string>()
@@ -52,7 +52,7 @@ export class CallSender {
   #active = 0
   #whenIdle: (() => void) | undefined
 
-  constructor(server: Upstream, parts: UpstreamParts) {
+  constructor(server: UpstreamServer, parts: UpstreamParts) {
     this.#server = server
     this.#parts = parts
     this.sessions = new CallSessions(server, parts)
@@ -90,7 +90,6 @@ export class CallSender {
     }
   }
 
-  /** Values of `completion/complete`. */
   async complete(ref: Json, argument: Json, context: Json, ctx: CallContext): Promise<{ values: string[] }> {
     const call = callOf(ctx)
     if (!call) throw new Error('the context is not one of a call')
@@ -106,7 +105,7 @@ export class CallSender {
     }
   }
 
-  /** Continues a held call for a client at another node. `gone` if the call is unknown. */
+  /** Continues a held call for a client at another node. */
   async continueHeld(id: string, responses: Json, client: RequestClient): Promise<RelayResult> {
     const active = this.#parts.held.take(id)
     if (!active) return { gone: true }
@@ -128,7 +127,6 @@ export class CallSender {
     return { failure: { reason, message, code, data, status, executed } }
   }
 
-  /** Gives up a call whose client no longer waits. Ignores unknown ids. */
   giveUpHeld(id: string): void {
     this.#parts.held.giveUp(id)
   }

@@ -5,9 +5,9 @@ import type { Connection, RemoteError } from '../../remote/index.ts'
 import { isPerCaller } from '../families/credentials/index.ts'
 import { capabilitiesFor } from './calls.ts'
 import { reasonOf } from './failures.ts'
+import type { UpstreamParts, UpstreamServer } from './server-parts.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
 import type { CallCredentials, UserHeaders } from './targets.ts'
-import type { Upstream, UpstreamParts } from './upstream.ts'
 
 export interface SessionLease {
   readonly session: ServerSession
@@ -16,7 +16,7 @@ export interface SessionLease {
 }
 
 export class CallSessions {
-  readonly #server: Upstream
+  readonly #server: UpstreamServer
   readonly #parts: UpstreamParts
   readonly #sessions: Sessions
   /** Client sessions whose first call with an upstream session has been checked. */
@@ -27,7 +27,7 @@ export class CallSessions {
   /** True from the end of a session until the next one opens. */
   #hasLostSession = false
 
-  constructor(server: Upstream, parts: UpstreamParts) {
+  constructor(server: UpstreamServer, parts: UpstreamParts) {
     this.#server = server
     this.#parts = parts
     this.#sessions = createSessions({

@@ -1,16 +1,17 @@
 // Creates definitions from the lists of a server.
 import {
+  type CallContext,
   type Definition,
   definePrompt,
   defineResource,
   defineTool,
+  type JsonSchema,
   type ResourceDefinition,
   type ToolDefinition,
   ToolError,
 } from '../../core/index.ts'
 import { isObject, uncheckedSchema } from '../../core/plugin.ts'
 import { checkVisible, visibleText, visibleTexts } from '../families/texts/index.ts'
-import type { CallSender } from './call-sender.ts'
 import type { Item, Snapshot } from './lists.ts'
 import { passedMeta, safeIcons } from './metadata.ts'
 import { isIncluded, isServed, labelOf, promptName, toolName } from './names.ts'
@@ -20,6 +21,13 @@ import { routeUri, serverUri, wrapMetaUris } from './uris.ts'
 
 type ToolAnnotations = NonNullable<ToolDefinition['annotations']>
 type Completer = NonNullable<ResourceDefinition['complete']>[string]
+
+/** Calls the server. */
+export interface UpstreamClient {
+  call(method: string, params: Item, ctx: CallContext, outputSchema?: JsonSchema): Promise<object>
+  /** Values of `completion/complete`. */
+  complete(ref: Item, argument: Item, context: Item, ctx: CallContext): Promise<{ values: string[] }>
+}
 
 type Overrides = Readonly<Record<string, ArgumentOverride>>
 
@@ -102,7 +110,7 @@ export const changedError = (kind: 'tool' | 'prompt', server: string) =>
     `The definition of this ${kind} at the server "${server}" has changed. An operator must accept the change first.`,
   )
 
-export function createDefiner(settings: ServerSettings, calls: Pick<CallSender, 'call' | 'complete'>) {
+export function createDefiner(settings: ServerSettings, client: UpstreamClient) {
   const { access, maxSchema, meta, http } = settings
   const origin = http && new URL(http.url).origin
   /** Definitions by the JSON of their item, so that unchanged items keep their definitions. */
@@ -147,7 +155,7 @@ export function createDefiner(settings: ServerSettings, calls: Pick<CallSender, 
       ...(listedOutput && { output: uncheckedSchema(listedOutput) }),
       handler: (args: object, ctx) => {
         const sent = overrideArguments(args as Item, override?.arguments)
-        return calls.call('tools/call', { name, arguments: sent }, ctx, checkedOutput)
+        return client.call('tools/call', { name, arguments: sent }, ctx, checkedOutput)
       },
     }) as Definition
   }
@@ -155,7 +163,7 @@ export function createDefiner(settings: ServerSettings, calls: Pick<CallSender, 
   const completer =
     (ref: Item, name: string): Completer =>
     (value, { arguments: given }, ctx) =>
-      calls.complete(ref, { name, value }, { arguments: given }, ctx)
+      client.complete(ref, { name, value }, { arguments: given }, ctx)
 
   function defineOneResource(item: Item, key: 'uri' | 'uriTemplate', canComplete: boolean): Definition {
     const uri = String(item[key])
@@ -179,7 +187,7 @@ export function createDefiner(settings: ServerSettings, calls: Pick<CallSender, 
         complete: Object.fromEntries(variablesOf(uri).map(name => [name, completer(ref, name)])),
       }),
       handler: (args, ctx) =>
-        calls.call('resources/read', { uri: serverUri(settings, String(args['uri'])) }, ctx) as never,
+        client.call('resources/read', { uri: serverUri(settings, String(args['uri'])) }, ctx) as never,
     })
   }
 
@@ -196,7 +204,7 @@ export function createDefiner(settings: ServerSettings, calls: Pick<CallSender, 
       ...common(item),
       name: promptName(settings, name),
       arguments: Object.fromEntries(args),
-      handler: (args: object, ctx) => calls.call('prompts/get', { name, arguments: args }, ctx) as never,
+      handler: (args: object, ctx) => client.call('prompts/get', { name, arguments: args }, ctx) as never,
     })
   }
 

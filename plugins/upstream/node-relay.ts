@@ -5,7 +5,6 @@ import type { InternalHost } from '../../core/internal.ts'
 import type { Call } from '../../core/plugin.ts'
 import { Cancellation, contextCancellation, LOG_LEVELS, type PeerMessage, type Peers } from '../../core/transport.ts'
 import { RemoteError } from '../../remote/index.ts'
-import type { CallSender } from './call-sender.ts'
 import type { Json, RequestClient } from './upstream-request.ts'
 
 /** The result of a relayed response. `gone`: the node does not hold the call. `isLost`: the node does not respond. */
@@ -57,9 +56,15 @@ const CHECK_INTERVAL = 2_000
 /** Maximum unsent notifications of a call. Further ones are dropped. */
 const MAX_UNSENT = 32
 
+/** Continues and gives up the held calls of a server. Both methods ignore unknown ids. */
+interface HeldCallClient {
+  continueHeld(id: string, responses: Json, client: RequestClient): Promise<RelayResult>
+  giveUpHeld(id: string): void
+}
+
 type RelayHost = Pick<InternalHost, 'services' | 'clock' | 'log' | 'name' | 'routes' | 'onStart'>
 
-export function createNodeRelay(host: RelayHost, findCalls: (server: string) => CallSender | undefined) {
+export function createNodeRelay(host: RelayHost, findCalls: (server: string) => HeldCallClient | undefined) {
   const { clock, log } = host
   const pending = new Map<string, (reply: Reply) => void>()
   const running = new Map<string, Cancellation>()

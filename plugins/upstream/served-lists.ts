@@ -5,12 +5,12 @@ import type { Timer } from '../../core/plugin.ts'
 import type { Connection, RemoteError } from '../../remote/index.ts'
 import { countsText, visibleLine } from '../families/texts/index.ts'
 import type { Difference, UpstreamState } from '../families/upstream-calls/index.ts'
-import { createDefiner } from './definitions.ts'
+import { createDefiner, type UpstreamClient } from './definitions.ts'
 import { isSessionLost, isVersionRefused } from './failures.ts'
 import { readLists, type Snapshot } from './lists.ts'
 import { type LockEntry, listsOf, reviewLists } from './lock-entry.ts'
 import { invalidNames, isIncluded, isServed, labelOf, toolName, unmatchedFilters } from './names.ts'
-import type { Upstream, UpstreamParts } from './upstream.ts'
+import type { UpstreamParts, UpstreamServer } from './server-parts.ts'
 import { serverUri } from './uris.ts'
 
 /** Minimum time between two reads of the lists, milliseconds. */
@@ -23,7 +23,7 @@ const MAX_NAMED_ITEMS = 100
 const REFRESH_PAUSE = 10
 
 export class ServedLists {
-  readonly #server: Upstream
+  readonly #server: UpstreamServer
   readonly #parts: UpstreamParts
   readonly #define: ReturnType<typeof createDefiner>
   #connection: Connection | undefined
@@ -47,11 +47,11 @@ export class ServedLists {
   #withheld: ReadonlyMap<string, string> = new Map()
   #differences: readonly Difference[] = []
 
-  constructor(server: Upstream, parts: UpstreamParts) {
+  constructor(server: UpstreamServer, parts: UpstreamParts, client: UpstreamClient) {
     this.#server = server
     this.#parts = parts
     this.#accepted = parts.accepted
-    this.#define = createDefiner(parts.settings, server.calls)
+    this.#define = createDefiner(parts.settings, client)
   }
 
   /** True if the lists have been read from the server. */

@@ -1,9 +1,6 @@
 // One upstream server: its connection for lists, its state, and reconnection.
 import { isDeepStrictEqual } from 'node:util'
 import { redactUrl } from '../../core/auth.ts'
-import type { CallQueue, InternalHost } from '../../core/internal.ts'
-import type { ServedToolset } from '../../core/plugin.ts'
-import type { LinkedList } from '../../core/transport.ts'
 import {
   type Connection,
   type ConnectOptions,
@@ -14,20 +11,18 @@ import {
 } from '../../remote/index.ts'
 import { isPerCaller } from '../families/credentials/index.ts'
 import { countsText, visibleLine } from '../families/texts/index.ts'
-import type { RecordUpstreamCall, UpstreamState } from '../families/upstream-calls/index.ts'
+import type { UpstreamState } from '../families/upstream-calls/index.ts'
 import { CallSender } from './call-sender.ts'
 import { listCapabilities } from './calls.ts'
 import { isLoginNeeded, reasonOf, reasonText, unavailableError } from './failures.ts'
 import type { HeldCalls } from './held.ts'
 import { MAX_TEXT } from './lists.ts'
 import type { LockEntry } from './lock-entry.ts'
-import type { NodeRelay } from './node-relay.ts'
 import { ServedLists } from './served-lists.ts'
-import type { SessionLimit } from './session-limit.ts'
+import type { UpstreamParts, UpstreamServer } from './server-parts.ts'
 import type { ServerSettings } from './settings.ts'
 import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
 import { createSupervisor, type Supervisor, type SupervisorState } from './supervisor.ts'
-import type { Targets } from './targets.ts'
 import { UpstreamRequest } from './upstream-request.ts'
 import { routeUri, serverUri } from './uris.ts'
 
@@ -35,25 +30,6 @@ type State = UpstreamState['state']
 
 /** Minimum time between two restarts because of a changed version, milliseconds. */
 const VERSION_CHECK_INTERVAL = 60_000
-
-export interface UpstreamParts {
-  readonly host: InternalHost
-  readonly settings: ServerSettings
-  readonly toolset: Pick<ServedToolset, 'replace'>
-  readonly targets: Targets
-  /** The held calls of this server, of all versions of its options. */
-  readonly held: HeldCalls
-  readonly nodeRelay: NodeRelay
-  /** Queues with calls, for metrics. */
-  readonly busy: LinkedList<CallQueue>
-  readonly processes: SessionLimit
-  readonly isLocal: boolean
-  /** The server's entry in the lock file. */
-  readonly accepted: LockEntry | undefined
-  readonly record: RecordUpstreamCall
-  /** Counts a reconnection. */
-  countRestart(): void
-}
 
 const ERROR_LINE = /^\S*(?:Error|Exception)\b/
 
@@ -71,7 +47,7 @@ const FIX_DOWN =
 const isoTime = (at: number): string => new Date(at).toISOString()
 
 /** An upstream server. */
-export class Upstream {
+export class Upstream implements UpstreamServer {
   readonly settings: ServerSettings
   readonly lists: ServedLists
   readonly supervisor: Supervisor
@@ -107,7 +83,7 @@ export class Upstream {
       clock: host.clock,
     })
     this.calls = new CallSender(this, parts)
-    this.lists = new ServedLists(this, parts)
+    this.lists = new ServedLists(this, parts, this.calls)
   }
 
   /** URIs that clients watch. */
@@ -124,7 +100,6 @@ export class Upstream {
   get held(): HeldCalls {
     return this.#parts.held
   }
-  /** Aborts when the server is closed. */
   get signal(): AbortSignal {
     return this.#stop.signal
   }
@@ -184,20 +159,17 @@ export class Upstream {
     ]
   }
 
-  /** Keeps the error for operators, and returns its reason. */
   recordError(error: unknown, at = this.#parts.host.clock.now()): string {
     const reason = reasonOf(error)
     this.#lastError = { at, reason }
     return reason
   }
 
-  /** The time for errors of calls: the start of the outage, or the current time without an outage. */
   get outageStart(): string {
     const isDown = this.#state === 'down' || this.#state === 'crash loop'
     return isoTime(isDown ? this.#downSince : this.#parts.host.clock.now())
   }
 
-  /** Returns the error of a call while the server is down. */
   unavailable(reason = this.#shownReason): Error {
     return unavailableError(this.settings.name, isoTime(this.#downSince), reason)
   }
@@ -328,7 +300,6 @@ export class Upstream {
     }
   }
 
-  /** Opens a connection for a session. */
   connect(target: Target, events: Partial<ConnectOptions>): Promise<Connection> {
     return connect(target, this.#options(events))
   }
@@ -399,7 +370,6 @@ export class Upstream {
     if (error instanceof RemoteError && error.reason === 'unreachable') this.supervisor.lost(error)
   }
 
-  /** Connects again, and detects the protocol version again. Does nothing if `connection` is not the current one. */
   reconnect(error: RemoteError, connection = this.#connection): void {
     if (connection !== this.#connection) return
     this.#era = undefined
@@ -442,7 +412,6 @@ export class Upstream {
     this.#subscribeTo(uri, isWatched)
   }
 
-  /** Reads the lists of a changed program from a new process, so that changed tools are withheld from the session, too. */
   async checkVersion({ server: { name, version } }: Connection): Promise<void> {
     const { clock } = this.#parts.host
     try {
