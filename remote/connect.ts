@@ -77,7 +77,7 @@ async function openHttp(target: HttpTarget, options: ConnectOptions, connection:
 function openStdio(target: CommandTarget, options: ConnectOptions, connection: BaseConnection): Opened {
   const server = startServerProcess(target, MAX_MESSAGE, {
     line: line => connection.receiveLine(line),
-    stderr: line => options.onStderr?.(line),
+    printed: line => options.onOutput?.(line),
     ended: error => connection.fail(error),
   })
   const transport: Transport = {

@@ -86,8 +86,8 @@ export interface ConnectOptions {
    */
   readonly onRequest?: (request: ServerRequest) => Promise<JsonObject>
   readonly onNotification?: (notification: ServerNotification) => void
-  /** A line of the server's stderr. */
-  readonly onStderr?: (line: string) => void
+  /** A line that the server printed to stderr, or to stdout if it is not JSON. */
+  readonly onOutput?: (line: string) => void
   /** Receives connection events for a debug log. */
   readonly onDebug?: (text: string) => void
   /** A lost session was replaced by a new one. Lists may have changed, and session state is lost. */

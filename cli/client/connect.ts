@@ -78,11 +78,11 @@ export function explainFailure(
       about,
     )
   const isMisplaced = status === 405 || (status === 404 && code !== METHOD_NOT_FOUND)
-  const fix = isMisplaced && reason === 'rpc' ? '; check the path of the URL' : ''
+  const advice = isMisplaced && reason === 'rpc' ? '; check the path of the URL' : ''
   if (reason === 'rpc' && !isMisplaced)
     return new StartError('MH3206', `the server returned error ${code}: ${message}`, about)
   if (status !== undefined)
-    return new StartError('MH3207', `the server returned HTTP ${status}: ${message}${fix}`, about)
+    return new StartError('MH3207', `the server returned HTTP ${status}: ${message}${advice}`, about)
   if (reason === 'lost' || reason === 'invalid')
     return new StartError('MH3211', 'the server ended its response without a result', about)
   return new StartError('MH3203', message, about)

@@ -78,7 +78,7 @@ export class HandlerContext implements PlainContext {
   #cancelListener: ((reason: Error) => void) | undefined
   #progress: number
   #notifier: CallNotifier | undefined
-  #endReason: Error | 'completed' | undefined
+  #endReason: Error | 'ended' | undefined
   /** Remaining milliseconds; undefined: no limit. */
   #timeLeft: number | undefined
   #timerStart: number | undefined
@@ -197,7 +197,7 @@ export class HandlerContext implements PlainContext {
     this.#end()
     this.#run.queueEntry?.leave()
     this.#reportLateEnd?.()
-    this.#endReason ??= 'completed'
+    this.#endReason ??= 'ended'
   }
 
   #afterChanges<Value>(next: () => Value): Value | Promise<Value> {
@@ -276,7 +276,7 @@ export class HandlerContext implements PlainContext {
     this.#cancellation = cancellation
     // Created on demand, because the stack of an error takes 1 % of the CPU time of a call.
     if (this.#endReason)
-      cancellation.abort(this.#endReason === 'completed' ? new Error('the call has ended') : this.#endReason)
+      cancellation.abort(this.#endReason === 'ended' ? new Error('the call has ended') : this.#endReason)
     else {
       this.#cancelListener = reason => cancellation.abort(reason)
       cancellationOf(this.#call).add(this.#cancelListener)

@@ -9,7 +9,7 @@ export type StreamMessage = Extract<PeerMessage, { type: 'released' | 'follow' |
 
 /** Maximum remembered responses per session, forwarded to other nodes. */
 const MAX_FORWARDED = 256
-/** Milliseconds. */
+/** Maximum time to wait for the reply of a node, milliseconds. */
 const REPLY_TIMEOUT = 2_000
 
 const isForStreams = (message: PeerMessage): message is StreamMessage =>
@@ -91,26 +91,30 @@ export function createNodeMessages(node: ThisNode) {
       return store?.change(session.digest, change).then(changed => applyStored(session, change, changed))
     },
     requestIdSeries: (session: Session) => requestIds.series(session.digest),
-    passResponse(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
+    forwardResponse(
+      session: Session,
+      id: RequestId,
+      body: Readonly<Record<string, unknown>>,
+    ): Promise<void> | undefined {
       const sender = requestIds.senderOf(session.digest, id)
       if (sender === undefined || sender === name) return undefined
-      const passed = forwardedResponses.get(session) ?? new Map<RequestId, Promise<void>>()
-      forwardedResponses.set(session, passed)
-      const before = passed.get(id)
+      const forwarded = forwardedResponses.get(session) ?? new Map<RequestId, Promise<void>>()
+      forwardedResponses.set(session, forwarded)
+      const before = forwarded.get(id)
       if (before) return before
-      const passing = peers.send(sender, { type: 'answer', session: session.digest, id, body }).then(
+      const forwarding = peers.send(sender, { type: 'answer', session: session.digest, id, body }).then(
         () => undefined,
         error => {
-          passed.delete(id)
+          forwarded.delete(id)
           throw error
         },
       )
-      passed.set(id, passing)
-      const [oldest] = passed.keys()
-      if (passed.size > MAX_FORWARDED && oldest !== undefined) passed.delete(oldest)
-      return passing
+      forwarded.set(id, forwarding)
+      const [oldest] = forwarded.keys()
+      if (forwarded.size > MAX_FORWARDED && oldest !== undefined) forwarded.delete(oldest)
+      return forwarding
     },
-    passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined {
+    forwardCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined {
       return store?.nodeOf(session.digest, id).then(async at => {
         if (at === undefined || at === name) return
         await peers.send(at, { type: 'cancel', session: session.digest, request: id, reason })

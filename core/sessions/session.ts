@@ -35,8 +35,8 @@ export interface SessionCallbacks {
   disposed(session: Session, continuesElsewhere: boolean): void
   finished(session: Session, ids: readonly RequestId[]): void
   keep(session: Session, change: StateChange): Promise<void> | undefined
-  passResponse(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
-  passCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
+  forwardResponse(session: Session, id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined
+  forwardCancel(session: Session, id: RequestId, reason: string): Promise<void> | undefined
   requestIdSeries(session: Session): () => string
   charge(session: Session, bytes: number, force: boolean): boolean
   feedOn(route: Offer['route']): ChangeFeed
@@ -240,7 +240,7 @@ export class Session implements CallSession, RequestSender, Linked {
 
   /** Cancels a call on any node. Unknown ids are ignored. */
   cancel(id: RequestId, reason: string): Promise<void> | undefined {
-    if (!this.runs(id)) return this.#callbacks.passCancel(this, id, reason)
+    if (!this.runs(id)) return this.#callbacks.forwardCancel(this, id, reason)
     this.cancelHere(id, reason)
     return undefined
   }
@@ -257,7 +257,7 @@ export class Session implements CallSession, RequestSender, Linked {
   /** Accepts a response for any node. Unknown ids are ignored. */
   receiveResponse(id: RequestId, body: Readonly<Record<string, unknown>>): Promise<void> | undefined {
     if (this.#pendingRequests?.settle(id, body)) return undefined
-    return this.#callbacks.passResponse(this, id, body)
+    return this.#callbacks.forwardResponse(this, id, body)
   }
 
   /** `task` runs once when `runSession` must end here: on session end or takeover. */

@@ -26,23 +26,24 @@ export interface WorkerHost extends Omit<RunHost, 'pauseSlot' | 'resumeSlot'> {
 export class TaskWorker {
   readonly #host: WorkerHost
   readonly #runs = new Map<string, TaskRun>()
-  readonly #ending = new Set<Promise<unknown>>()
+  readonly #pendingRuns = new Set<Promise<unknown>>()
   readonly #runHost: RunHost
   readonly #slots: Slots<TaskRun>
-  #offered: ReadonlyMap<string, number> = new Map()
+  /** Maximum running tasks of each queue that this node serves. */
+  #queues: ReadonlyMap<string, number> = new Map()
   #turn = 0
   /** Queues in which a new task gets the next free slot. */
   readonly #claimsNext = new Set<string>()
-  #taking: Promise<void> | undefined
-  #again = false
-  #stopped = false
+  #filling: Promise<void> | undefined
+  #isWoken = false
+  #isStopped = false
   #renewTimer: Timer | undefined
-  #sweeping: Timer | undefined
+  #sweepTimer: Timer | undefined
   #unwatch: () => void = () => undefined
-  #away = false
+  #isStoreDown = false
   /** Start of the store's current availability; leases that expired earlier are not taken over. */
   #steadySince = 0
-  readonly #warned = new Set<string>()
+  readonly #warnedQueues = new Set<string>()
   depths: readonly QueueDepth[] = []
 
   constructor(host: WorkerHost) {
@@ -51,7 +52,7 @@ export class TaskWorker {
     const { concurrent, offered } = host.settings
     this.#slots = new Slots({
       all: concurrent,
-      inQueue: queue => Math.min(offered.running, this.#offered.get(queue) ?? offered.running),
+      inQueue: queue => Math.min(offered.running, this.#queues.get(queue) ?? offered.running),
       perHolder: offered.runningPerHolder,
     })
   }
@@ -59,32 +60,32 @@ export class TaskWorker {
   start() {
     const { store, settings, transport } = this.#host
     const { clock } = transport
-    this.#offered = this.#host.queues()
+    this.#queues = this.#host.queues()
     // With a shared store, other nodes possibly could not reach it.
     this.#steadySince = store.shared === true ? clock.now() : Number.NEGATIVE_INFINITY
     this.#unwatch = store.watch(change => this.#receive(change))
-    this.#sweeping = clock.setInterval(() => void this.#sweep(), (settings.lease * 2) / 3).unref()
+    this.#sweepTimer = clock.setInterval(() => void this.#sweep(), (settings.lease * 2) / 3).unref()
     void this.#sweep()
   }
 
   serve(queue: string, most: number) {
-    if (!this.#offered.has(queue)) this.#offered = new Map([...this.#offered, [queue, most]])
+    if (!this.#queues.has(queue)) this.#queues = new Map([...this.#queues, [queue, most]])
   }
 
   /** Returns retryable tasks at once; others can finish during shutdown. */
   drain() {
-    this.#stopped = true
+    this.#isStopped = true
     for (const run of this.#runs.values()) if (run.isRetryable) run.close()
   }
 
   async close(): Promise<void> {
-    this.#stopped = true
+    this.#isStopped = true
     this.#unwatch()
     const { clock } = this.#host.transport
-    clock.clear(this.#sweeping)
+    clock.clear(this.#sweepTimer)
     clock.clear(this.#renewTimer)
     for (const run of this.#runs.values()) run.close()
-    await Promise.all(this.#ending)
+    await Promise.all(this.#pendingRuns)
   }
 
   #receive(change: TaskChange | undefined) {
@@ -94,7 +95,7 @@ export class TaskWorker {
     }
     const run = this.#runs.get(change.id)
     if (run) this.#checkRun(run)
-    if (change.state !== 'running' && this.#offered.has(change.queue)) this.#wake()
+    if (change.state !== 'running' && this.#queues.has(change.queue)) this.#wake()
   }
 
   #checkRun(run: TaskRun, version?: number) {
@@ -102,31 +103,32 @@ export class TaskWorker {
   }
 
   #wake() {
-    if (this.#stopped || !this.#host.settings.runs) return this.#startAll()
-    this.#again = true
-    this.#taking ??= this.#takeAll().finally(() => {
-      this.#taking = undefined
-      if (this.#again) this.#wake()
+    if (this.#isStopped || !this.#host.settings.runs) return this.#startAll()
+    this.#isWoken = true
+    this.#filling ??= this.#fillSlots().finally(() => {
+      this.#filling = undefined
+      if (this.#isWoken) this.#wake()
     })
   }
 
-  async #takeAll(): Promise<void> {
+  async #fillSlots(): Promise<void> {
     try {
-      while (this.#again) {
-        this.#again = false
-        while (await this.#fillOne());
+      while (this.#isWoken) {
+        this.#isWoken = false
+        while (await this.#fillSlot());
       }
-      this.#away = false
+      this.#isStoreDown = false
     } catch (err) {
-      this.#again = false
+      this.#isWoken = false
       this.#startAll()
-      if (!this.#away) this.#host.log.warn({ code: 'MH2514', err }, 'the task store does not respond: tasks are queued')
-      this.#away = true
+      if (!this.#isStoreDown)
+        this.#host.log.warn({ code: 'MH2514', err }, 'the task store does not respond: tasks are queued')
+      this.#isStoreDown = true
     }
   }
 
   /** Alternates between new tasks and waiting runs of a queue. */
-  async #fillOne(): Promise<boolean> {
+  async #fillSlot(): Promise<boolean> {
     return this.#startNext(queue => !this.#claimsNext.has(queue)) || (await this.#claimOne()) || this.#startNext()
   }
 
@@ -142,7 +144,7 @@ export class TaskWorker {
 
   async #claimOne(): Promise<boolean> {
     const counts = this.#slots.counts()
-    if (this.#stopped || this.#isFull(counts)) return false
+    if (this.#isStopped || this.#isFull(counts)) return false
     const offers = this.#offers(counts)
     if (offers.length === 0) return false
     const record = await this.#host.store.claim(offers, this.#host.settings.lease)
@@ -168,7 +170,7 @@ export class TaskWorker {
 
   #offers(counts: ReadonlyMap<string, number>): QueueOffer[] {
     const { running, runningPerHolder } = this.#host.settings.offered
-    const open = [...this.#offered].filter(([queue, most]) => (counts.get(queue) ?? 0) < most)
+    const open = [...this.#queues].filter(([queue, most]) => (counts.get(queue) ?? 0) < most)
     const first = open.length === 0 ? 0 : this.#turn++ % open.length
     const idle = this.#slots.idle()
     const withWaiting = (most: number, waiting = 0) => most + Math.min(waiting, WAITING_PER_RUNNING * most)
@@ -192,14 +194,14 @@ export class TaskWorker {
     const { transport, settings } = this.#host
     this.#renewTimer ??= transport.clock.setInterval(() => void this.#renewLeases(), settings.lease / 3)
     const settled = run.run(this.#slots.enter(run))
-    if (this.#stopped && run.isRetryable) run.close()
+    if (this.#isStopped && run.isRetryable) run.close()
     void this.#end(run, settled, leave)
   }
 
   async #end(run: TaskRun, settled: ReturnType<TaskRun['run']>, leave: () => void) {
-    this.#ending.add(settled)
+    this.#pendingRuns.add(settled)
     const { handlerEnded } = await settled.catch(() => ({ handlerEnded: Promise.resolve() }))
-    this.#ending.delete(settled)
+    this.#pendingRuns.delete(settled)
     this.#runs.delete(run.lease.id)
     if (this.#runs.size === 0) {
       this.#host.transport.clock.clear(this.#renewTimer)
@@ -236,7 +238,7 @@ export class TaskWorker {
   async #sweep(): Promise<void> {
     const { store, log, settings, transport } = this.#host
     try {
-      this.#offered = new Map([...this.#offered, ...this.#host.queues()])
+      this.#queues = new Map([...this.#queues, ...this.#host.queues()])
       const since = transport.clock.now()
       // Own leases first, because they would expire while this process is blocked.
       if (this.#runs.size > 0) await this.#renewLeases()
@@ -246,7 +248,7 @@ export class TaskWorker {
       if (now - since > settings.lease / 3) this.#steadySince = now
       else this.#steadySince = Math.min(this.#steadySince, now)
       if (store.shared && now - this.#steadySince >= settings.lease) await this.#settleLapsed()
-      this.#tellOfUnserved()
+      this.#warnOfUnserved()
     } catch (err) {
       this.#steadySince = Number.POSITIVE_INFINITY
       log.debug({ err }, 'the task store does not respond')
@@ -254,12 +256,12 @@ export class TaskWorker {
     this.#wake()
   }
 
-  #tellOfUnserved() {
+  #warnOfUnserved() {
     for (const { queue, queued, running, waited } of this.depths) {
       const isUnserved = queued > 0 && running === 0 && waited > UNSERVED_AFTER
-      if (!isUnserved) this.#warned.delete(queue)
-      if (!isUnserved || this.#warned.has(queue)) continue
-      this.#warned.add(queue)
+      if (!isUnserved) this.#warnedQueues.delete(queue)
+      if (!isUnserved || this.#warnedQueues.has(queue)) continue
+      this.#warnedQueues.add(queue)
       const seconds = Math.round(waited / 1_000)
       this.#host.log.warn(
         { code: 'MH2515', queue, queued, seconds, fix: UNSERVED },
@@ -271,14 +273,14 @@ export class TaskWorker {
   /** Requeues tasks of lost nodes, or fails them if they are not retryable. */
   async #settleLapsed(): Promise<void> {
     const { store, settings, log, onEnded } = this.#host
-    for (let count = 0; count < MAX_LAPSED && !this.#stopped; count++) {
+    for (let count = 0; count < MAX_LAPSED && !this.#isStopped; count++) {
       const record = await store.claimLapsed(settings.lease)
       if (!record) return
-      const again = unpackWork(record)?.again === true && record.runs < MAX_RUNS
-      const done = again ? await store.release(record) : await store.end(record, nodeLost(), settings.ttl)
-      if (done && !again) onEnded('failed', this.#host.transport.clock.now() - record.createdAt)
+      const isRetryable = unpackWork(record)?.again === true && record.runs < MAX_RUNS
+      const done = isRetryable ? await store.release(record) : await store.end(record, nodeLost(), settings.ttl)
+      if (done && !isRetryable) onEnded('failed', this.#host.transport.clock.now() - record.createdAt)
       log.warn(
-        { code: 'MH2516', task: record.id.slice(0, 6), queue: record.queue, again },
+        { code: 'MH2516', task: record.id.slice(0, 6), queue: record.queue, requeued: isRetryable },
         'the node that ran a task was lost',
       )
     }

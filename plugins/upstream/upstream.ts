@@ -293,8 +293,8 @@ export class Upstream implements UpstreamServer {
       maxMessage: Math.max(settings.maxResult, MAX_TEXT),
       ...(settings.revision !== undefined && { revision: settings.revision }),
       ...(settings.revision === undefined && this.#era !== undefined && { era: this.#era }),
-      onStderr: line =>
-        host.log.info({ code: 'MH2946', upstream: settings.name, stderr: line }, 'output of an upstream server'),
+      onOutput: line =>
+        host.log.info({ code: 'MH2946', upstream: settings.name, line }, 'output of an upstream server'),
       onDebug: note => host.log.debug({ upstream: settings.name, note }, 'connection of an upstream server'),
       ...events,
     }

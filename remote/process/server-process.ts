@@ -27,7 +27,7 @@ export interface ServerProcessEvents {
   /** Receives a line that begins like JSON. */
   line(line: Buffer): void
   /** Receives lines of stderr, and lines of stdout that are not JSON. */
-  stderr(line: string): void
+  printed(line: string): void
   /** Called once when the process has ended, or when its output is unusable and it is being ended. */
   ended(error: RemoteError): void
 }
@@ -156,7 +156,7 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
   }
   const { pid } = child
   if (pid !== undefined) guardGroup(pid)
-  const output = collectOutput(child, target, line => events.stderr(line))
+  const output = collectOutput(child, target, line => events.printed(line))
   let isEnding = false
   let isOver = false
   let hasResponded = false

@@ -82,7 +82,7 @@ describe('A connection over stdio', () => {
 
   it('skips lines that are no JSON, and logs a limited part of stderr', async () => {
     const lines: string[] = []
-    const connection = await open('noisy', {}, { onStderr: line => void lines.push(line) })
+    const connection = await open('noisy', {}, { onOutput: line => void lines.push(line) })
     expect(await callOf(connection, 'x')).to.equal('ok')
     expect(lines.join()).to.contain('(stdout) starting up')
     expect(lines.join('\n').split('\n')).to.have.length(100)

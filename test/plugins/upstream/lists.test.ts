@@ -528,7 +528,7 @@ describe('An upstream server that is down', () => {
     const reason = String(logged(gateway, 'MH2942')[0]?.['reason'])
     for (const part of ['(stdout) Starting', 'API_KEY is missing: [redacted: DESK_SECRET]', 'exit code 1', '`passEnv`'])
       expect(reason).to.include(part)
-    const texts = logged(gateway, 'MH2946').map(({ stderr }) => String(stderr))
+    const texts = logged(gateway, 'MH2946').map(({ line }) => String(line))
     expect(texts.join()).to.include('(stdout) Starting')
     expect(JSON.stringify(gateway.log)).to.not.include(secret)
   })
