@@ -3,7 +3,6 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { withTimeout } from '../http/clock.ts'
 import { HostError, shuttingDown } from '../http/errors.ts'
-import { getOrCreate } from '../http/get-or-create.ts'
 import { sameUser } from '../kernel/user.ts'
 import type { AdmitCaller, Offer, RequestInfo } from '../mcp/call.ts'
 import { limitOwnerOf } from '../mcp/client-limits.ts'
@@ -12,31 +11,14 @@ import type { McpRoute } from '../mcp/routes.ts'
 import { type ChangeFeed, createWatchCharges } from './change-feed.ts'
 import { withoutCredentials } from './credentials.ts'
 import { applyRecord, createNodeMessages, type StreamMessage } from './node-messages.ts'
+import { createRunningCalls, type RunningCalls } from './running-calls.ts'
 import { Session, type SessionCallbacks, type SessionFields, type ThisNode } from './session.ts'
-import { maybeRunning, notOwner, restoring, running, sessionNotFound, tooManySessions } from './session-errors.ts'
+import { notOwner, sessionNotFound, tooManySessions } from './session-errors.ts'
 import { digestOf, type Owner, type SessionIds, shortId } from './session-id.ts'
 import { SessionOwners } from './session-owners.ts'
-import {
-  FIRST_STATE,
-  type SessionLimits,
-  type SessionOpening,
-  type SessionRecord,
-  type SessionStore,
-} from './session-store.ts'
+import { FIRST_STATE, type SessionOpening, type SessionRecord } from './session-store.ts'
 import { createSessionUpkeep } from './session-upkeep.ts'
-
-export type Caller = Pick<RequestInfo, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
-
-const sameParams = (a: Caller['params'], b: Caller['params']) =>
-  Object.keys({ ...a, ...b }).every(name => a[name] === b[name])
-
-interface SessionLookup {
-  readonly id: string
-  readonly digest: string
-  readonly caller: Caller
-  readonly transport: string
-  readonly requests: readonly RequestId[]
-}
+import { type Caller, createStoreFinder, type SessionLookup, sameParams } from './store-finder.ts'
 
 const ownerOf = ({ route, user }: Caller): Owner => ({ route: route.path, user })
 
@@ -349,139 +331,6 @@ export function createSessionRegistry(settings: RegistrySettings) {
     start(receiveOther: (message: StreamMessage) => void) {
       listen(receiveOther)
       upkeep.start()
-    },
-  }
-}
-
-interface StoreFinderParts {
-  readonly node: ThisNode & { readonly store: SessionStore }
-  readonly isRunningAt: (node: string, digest: string, request: RequestId) => Promise<boolean | undefined>
-  readonly restore: (session: Session) => Promise<boolean>
-  readonly rebuild: (request: SessionLookup, record: SessionRecord) => Promise<Session>
-  readonly adoptRun: (session: Session) => Promise<void>
-}
-
-/** Throws unless the session belongs to the caller, URL and transport. */
-function checkSession({ caller, transport }: SessionLookup, { route, params, user, ...opening }: SessionOpening) {
-  if (!sameUser(user, caller.user)) throw notOwner()
-  const hasSameUrl = route === caller.route.path && sameParams(params, caller.params)
-  if (!hasSameUrl || opening.transport !== transport) throw sessionNotFound()
-}
-
-/** Finds sessions in the store, registers their requests there, and rebuilds sessions of other nodes from records. */
-function createStoreFinder({ node, isRunningAt, restore, rebuild, adoptRun }: StoreFinderParts) {
-  const { name, store, peers, limits, sessions } = node
-  const building = new Map<string, Promise<Session>>()
-
-  async function restoreEnded(digest: string, ended: boolean) {
-    const local = sessions.get(digest)
-    if (ended) local?.dispose(new Error('the session was ended'))
-    else if (local && (await restore(local))) return
-    throw !ended && !local && store.isRecovering ? restoring() : sessionNotFound()
-  }
-
-  async function enterStore({ digest, requests }: SessionLookup) {
-    const from: string[] = []
-    let restored = false
-    for (;;) {
-      const version = sessions.get(digest)?.version ?? 0
-      const entered = await store.enter(digest, { version, requests, from }, limits)
-      if (entered.kind === 'entered') {
-        if (entered.record || sessions.has(digest)) return entered.record
-        from.push(name)
-      } else if (entered.kind === 'taken') {
-        const { node: owner, request } = entered
-        const isRunning = owner === name ? false : await isRunningAt(owner, digest, request)
-        if (isRunning !== false) throw isRunning ? running(request) : maybeRunning(request)
-        from.push(owner)
-      } else {
-        if (restored) throw restoring()
-        await restoreEnded(digest, entered.ended)
-        restored = true
-      }
-    }
-  }
-
-  function build(request: SessionLookup, record: SessionRecord): Promise<Session> {
-    const start = () => rebuild(request, record).finally(() => building.delete(request.digest))
-    return getOrCreate(building, request.digest, start)
-  }
-
-  async function adopt(session: Session) {
-    if (session.home === name || !session.offer.hasRunSession) return
-    if (await peers.isAlive(session.home)) return
-    if (!(await store.adopt(session.digest, session.home))) return
-    // The version is not updated, so that a newer record with other changes is still applied.
-    session.home = name
-    await adoptRun(session)
-  }
-
-  return async function findInStore(request: SessionLookup): Promise<Session> {
-    const { digest, requests } = request
-    // Prevents an idle sweep during the store request.
-    const local = sessions.get(digest)
-    if (local) local.lastUsed = node.clock.now()
-    const record = await enterStore(request)
-    try {
-      if (record) checkSession(request, record.opening)
-      const session = sessions.get(digest) ?? (record && (await build(request, record)))
-      if (!session || session.disposed) throw sessionNotFound()
-      // A concurrent request with another URL may have built the session.
-      checkSession(request, session.opening)
-      if (session.isUnrestored && !(await restore(session))) throw sessionNotFound()
-      if (record) applyRecord(session, record, name)
-      await adopt(session)
-      return session
-    } catch (error) {
-      store.leave(digest, requests)
-      throw error
-    }
-  }
-}
-
-/** A session, or the owner of a request without a session. */
-export type CountedCalls = Pick<Session, 'holder' | 'calls' | 'disposed'>
-
-/** Limits concurrent requests per session and owner. A call continues after a disconnect. */
-export interface RunningCalls {
-  /** Registers requests. Throws `sessionNotFound` and `tooManyRequests`. Accepts a batch if one request is allowed. */
-  enter(session: CountedCalls, requests: number): void
-  leave(session: CountedCalls, requests: number): void
-}
-
-const tooMany = (detail: string) => new HostError('tooManyRequests', { detail, headers: { 'Retry-After': '1' } })
-
-/** Maximum idle owners, removed in batches: a Map with constantly changing keys is often reallocated. */
-const MAX_IDLE_OWNERS = 1_000
-
-export function createRunningCalls({ maxCallsPerSession, maxCallsPerOwner }: SessionLimits): RunningCalls {
-  const byOwner = new Map<string, number>()
-  let idleOwners = 0
-
-  return {
-    enter(session, requests) {
-      if (session.disposed) throw sessionNotFound()
-      if (requests === 0) return
-      const { holder } = session
-      const owned = byOwner.get(holder)
-      if (session.calls >= maxCallsPerSession) {
-        throw tooMany(`at most ${maxCallsPerSession} concurrent requests per session`)
-      }
-      if ((owned ?? 0) >= maxCallsPerOwner) {
-        throw tooMany(`at most ${maxCallsPerOwner} concurrent requests per user or address`)
-      }
-      session.calls += requests
-      if (owned === 0) idleOwners--
-      byOwner.set(holder, (owned ?? 0) + requests)
-    },
-    leave(session, requests) {
-      if (requests === 0) return
-      const left = (byOwner.get(session.holder) ?? 0) - requests
-      session.calls -= requests
-      byOwner.set(session.holder, left)
-      if (left > 0 || ++idleOwners <= MAX_IDLE_OWNERS) return
-      for (const [owner, calls] of byOwner) if (calls === 0) byOwner.delete(owner)
-      idleOwners = 0
     },
   }
 }

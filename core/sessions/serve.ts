@@ -13,7 +13,7 @@ import { isObject } from '../mcp/is-object.ts'
 import { encodeError, isShortName, type Message, nodeLost } from '../mcp/message.ts'
 import type { Implementation, LogLevel } from '../mcp/protocol.ts'
 import { isHandshakeRevision, LATEST_HANDSHAKE, type Revision, rulesOf } from '../mcp/revisions.ts'
-import type { CountedCalls, RunningCalls } from './registry.ts'
+import type { CountedCalls, RunningCalls } from './running-calls.ts'
 import { Session } from './session.ts'
 import { running } from './session-errors.ts'
 

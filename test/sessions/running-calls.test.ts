@@ -1,6 +1,6 @@
 // Tests the limit of concurrent requests per owner.
 import { expect } from 'chai'
-import { createRunningCalls } from '../../core/sessions/registry.ts'
+import { createRunningCalls } from '../../core/sessions/running-calls.ts'
 
 const BOUNDS = {
   idleTimeout: 60_000,
