@@ -1,4 +1,4 @@
-// Tasks in Redis beyond the task store contract: memory and round trips, key names, the index, Redis Cluster and ACL.
+// Tasks in Redis beyond the contract of its store: memory and round trips, key names, the index and ACL.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,9 +11,7 @@ import {
   type TaskLimits,
   type TaskStore,
 } from '../../plugins/families/task-store/index.ts'
-import { serviceContract } from '../support/contracts/index.ts'
 import { eventually } from '../support/eventually.ts'
-import { startRedisCluster } from '../support/redis-cluster.ts'
 import { type RedisHost, startRedisHost, stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 import { createSeededRandom } from '../support/seeded-random.ts'
@@ -132,9 +130,9 @@ async function expectWhole(client: Awaited<ReturnType<typeof connectTo>>) {
 }
 
 describe('Task store in Redis: cost', () => {
-  for (const size of [10, 1_000, 20_000]) {
+  for (const size of [10, 20_000]) {
     it(`limits the bytes that Redis uses: bodies of ${size} bytes`, async () => {
-      const bytes = 4 * MIB
+      const bytes = MIB
       const { redis, store } = await open(1, bytes)
       const used = () => Number(/^used_memory_dataset:(\d+)/m.exec(redis.cli('INFO', 'memory').join('\n'))?.[1])
       await store.create(newTask({ ttl: 1 }), WIDE)
@@ -166,14 +164,14 @@ describe('Task store in Redis: cost', () => {
     const redis = await startRedis()
     const host = await startRedisHost({ url: redis.url })
     const store = storeOn(host)
-    for (let index = 0; index < 2_000; index++) await store.create(newTask({ holder: `holder ${index % 200}` }), WIDE)
+    for (let index = 0; index < 200; index++) await store.create(newTask({ holder: `holder ${index % 20}` }), WIDE)
     const before = host.connection.roundTrips
-    for (let index = 0; index < 300; index++) {
+    for (let index = 0; index < 50; index++) {
       const run = await store.claim([OFFER], MINUTE)
       await store.end({ id: run?.id ?? '', fence: 1 }, { state: 'completed', outcome: 'done' }, MINUTE)
     }
     const trips = host.connection.roundTrips - before
-    expect(trips).to.be.within(1_500, 1_550)
+    expect(trips).to.be.within(250, 255)
   })
 })
 
@@ -247,7 +245,7 @@ describe('Task store in Redis: index', () => {
       one => one.depths(),
     ]
     const seen = { q: 0, r: 0, e: 0 }
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 15; round++) {
       await Promise.all(
         Array.from({ length: 60 }, () =>
           (acts[random.below(acts.length)] as (typeof acts)[number])(stores[random.below(2)] as TaskStore),
@@ -258,8 +256,12 @@ describe('Task store in Redis: index', () => {
     }
     expect(Math.min(seen.q, seen.r, seen.e)).to.be.above(3)
     for (let index = 0; index < 80; index++) await store.cancel(`t${index}`)
-    const after = await expectWhole(client)
-    expect([after.q, after.r]).to.deep.equal([0, 0])
+    const look = async () => {
+      // Removes expired tasks, which cannot be cancelled.
+      await store.depths()
+      return expectWhole(client)
+    }
+    await eventually('no open task', look, ({ q, r }) => q + r === 0)
   })
 
   it('is deleted with the last task, except for expiring counters', async () => {
@@ -343,24 +345,4 @@ describe('Redis ACL for the task store', () => {
       count => count >= 8,
     )
   })
-})
-
-describe('Task store in a Redis Cluster', () => {
-  // On a slow machine a check runs again with a longer time to live.
-  let nodes: readonly RedisServer[] = []
-  let spaces = 0
-  before(async () => {
-    nodes = await startRedisCluster()
-  })
-  const checks = serviceContract('taskStore', {
-    shared: true,
-    async open(count) {
-      const settings = { cluster: nodes.map(({ url }) => url), keyPrefix: `space-${++spaces}:` }
-      const hosts = await Promise.all(Array.from({ length: count }, () => startRedisHost(settings)))
-      const stores = await Promise.all(hosts.map(storeWithBus))
-      return { nodes: stores, close: async () => void (await Promise.all(hosts.map(host => host.close()))) }
-    },
-  })
-  // `test/cluster/contracts.system.ts` checks the whole contract on one Redis, and the store on a cluster.
-  for (const { name, run } of checks.filter(check => check.name.startsWith('two nodes'))) it(name, run)
 })

@@ -7,44 +7,36 @@ import { describeContracts } from '../../support/describe-contracts.ts'
 import { needsPostgres, type PostgresServer, startPostgres, stopPostgres } from '../../support/postgres-server.ts'
 import { compareWithModel } from '../../support/store-model.ts'
 
+const SCHEMA = 'contracts'
 let server: PostgresServer
-let schemas = 0
-
-/** Nodes with a new schema. */
-async function open(count: number) {
-  const schema = `test_${++schemas}`
-  const nodes = Array.from({ length: count }, () => new Postgres({ url: server.url, schema, log: createTestLog() }))
-  await Promise.all(nodes.map(node => node.start()))
-  return { nodes, close: async () => void (await Promise.all(nodes.map(node => node.close()))) }
-}
+let nodes: readonly Postgres[] = []
+let buses = 0
 
 describe('PostgreSQL', () => {
   before(async function () {
     needsPostgres(this)
-    server = await startPostgres()
+    server = await startPostgres({ fsync: 'off' })
+    nodes = [0, 1].map(() => new Postgres({ url: server.url, schema: SCHEMA, log: createTestLog() }))
+    for (const node of nodes) await node.start()
   })
-  after(stopPostgres)
+  after(async () => {
+    await Promise.all(nodes.map(node => node.close()))
+    await stopPostgres()
+  })
 
   const storeIn = {
     shared: true,
     async open(count: number) {
-      const { nodes, close } = await open(count)
-      return { nodes: nodes.map(createPostgresStore), close }
+      await server.sql(`TRUNCATE ${['entries', 'members', 'messages'].map(table => `${SCHEMA}.${table}`)}`)
+      return { nodes: nodes.slice(0, count).map(createPostgresStore) }
     },
   }
   const busIn = {
     shared: true,
     async open(count: number) {
-      const { nodes, close } = await open(count)
-      const buses = nodes.map((node, index) => createPostgresBus(node, `node ${index}`, createTestLog()))
-      for (const bus of buses) await bus.start()
-      return {
-        nodes: buses,
-        async close() {
-          await Promise.all(buses.map(bus => bus.leave()))
-          await close()
-        },
-      }
+      const opened = nodes.slice(0, count).map(node => createPostgresBus(node, `node ${++buses}`, createTestLog()))
+      for (const bus of opened) await bus.start()
+      return { nodes: opened, close: async () => void (await Promise.all(opened.map(bus => bus.leave()))) }
     },
   }
   describeContracts({
@@ -53,8 +45,7 @@ describe('PostgreSQL', () => {
   })
 
   it('gives the results of the model for random transactions', async () => {
-    const { nodes, close } = await storeIn.open(1)
-    await compareWithModel(nodes[0] as ReturnType<typeof createPostgresStore>, 100)
-    await close()
+    const [store] = (await storeIn.open(1)).nodes
+    await compareWithModel(store as ReturnType<typeof createPostgresStore>, 50)
   })
 })

@@ -5,7 +5,13 @@ import { createTestLog } from '../../../core/testing/test-log.ts'
 import { createPostgresBus, type PostgresBus } from '../../../plugins/store-postgres/bus.ts'
 import { createPostgresStore, MAX_CONNECTIONS, Postgres } from '../../../plugins/store-postgres/connection.ts'
 import { eventually } from '../../support/eventually.ts'
-import { needsPostgres, type PostgresServer, startPostgres, stopPostgres } from '../../support/postgres-server.ts'
+import {
+  needsPostgres,
+  type PostgresServer,
+  queryPostgres,
+  startPostgres,
+  stopPostgres,
+} from '../../support/postgres-server.ts'
 
 const OUTAGES: ReadonlyArray<readonly [string, (server: PostgresServer) => Promise<void>]> = [
   [
@@ -69,15 +75,15 @@ function load(act: (number: number) => Promise<unknown>) {
   }
 }
 
+let server: PostgresServer
+
+before(async function () {
+  needsPostgres(this)
+  server = await startPostgres()
+})
+after(stopPostgres)
+
 describe('PostgreSQL outages', () => {
-  let server: PostgresServer
-
-  before(async function () {
-    needsPostgres(this)
-    server = await startPostgres()
-  })
-  after(stopPostgres)
-
   for (const [index, [what, outage]] of OUTAGES.entries()) {
     it(`lose nothing acknowledged and repeat nothing when the server ${what}`, async () => {
       const nodes = await Promise.all(['one', 'other'].map(name => openNode(server.url, `outage_${index}`, name)))
@@ -126,12 +132,10 @@ describe('mcp-host doctor --config', () => {
   const log = createTestLog()
 
   it('connects to PostgreSQL and creates nothing', async () => {
-    const server = await startPostgres()
     const finding = await new Postgres({ url: server.url, schema: 'examined', log }).examine()
     expect(finding).to.deep.equal({ check: 'PostgreSQL', level: 'ok', text: 'responds' })
-    expect(String(await server.sql("SELECT nspname FROM pg_namespace WHERE nspname = 'examined'"))).not.to.include(
-      'examined',
-    )
+    const schemas = queryPostgres(server.url, 'SELECT nspname FROM pg_namespace')
+    expect(schemas).to.include('pg_catalog').and.not.include('examined')
   })
 
   it('reports a server that does not respond, with the fix', async () => {
