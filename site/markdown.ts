@@ -66,7 +66,20 @@ function rewriteLinks(md: MarkdownRenderer): void {
   }
 }
 
+/** Highlights each code block once: pages and the search index render the same text. */
+function cacheHighlighting(md: MarkdownRenderer): void {
+  const { highlight } = md.options
+  const cache = new Map<string, string>()
+  md.options.highlight = (...block) => {
+    const key = JSON.stringify(block)
+    const html = cache.get(key) ?? highlight?.(...block) ?? ''
+    cache.set(key, html)
+    return html
+  }
+}
+
 export function extendMarkdown(md: MarkdownRenderer): void {
+  cacheHighlighting(md)
   labelTables(md)
   rewriteLinks(md)
 }

@@ -191,6 +191,13 @@ const resolveVueHere = {
   },
 }
 
+/** Only Node.js loads the server build, so unused code in it does no harm, and its analysis takes seconds. */
+const keepUnusedOnServer = {
+  name: 'keep-unused-on-server',
+  config: (_config: unknown, { isSsrBuild }: { isSsrBuild?: boolean }) =>
+    isSsrBuild ? { build: { rollupOptions: { treeshake: false } } } : undefined,
+}
+
 export default defineConfig({
   title: 'mcp-host',
   description: manifest.description,
@@ -210,7 +217,7 @@ export default defineConfig({
     publicDir: join(import.meta.dirname, '../public'),
     // The search index is one large chunk.
     build: { chunkSizeWarningLimit: 4096 },
-    plugins: [resolveVueHere],
+    plugins: [resolveVueHere, keepUnusedOnServer],
   },
   themeConfig: {
     logo: '/logo.svg',

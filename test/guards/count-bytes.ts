@@ -10,9 +10,9 @@ export interface Allocated {
 }
 
 /** Requests between two collections. */
-const CHUNK = 500
+const CHUNK = 250
 /** The first warms up. */
-const CHUNKS = 6
+const CHUNKS = 4
 
 function used() {
   let young = 0

@@ -21,7 +21,7 @@ export interface MadePerRequest {
 }
 
 const CHUNK = 50
-const CHUNKS = 20
+const CHUNKS = 6
 
 let connection: Socket | undefined
 subscribe('http.server.request.start', message => {

@@ -10,7 +10,7 @@ import { exchange, type StreamExchange } from '../support/stream-exchange.ts'
 import { openStreamingSession } from '../support/streaming-session.ts'
 
 /** Clients of each kind, in each half. */
-const EACH = 120
+const EACH = 60
 const AT_ONCE = 24
 /** What a session may leave behind, bytes: less than any closure, timer or map entry of its own. */
 const LEFT_PER_SESSION = 400

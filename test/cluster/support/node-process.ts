@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { type BundledFile, bundledFile, compiledFile, exampleFile } from '../../support/compiled.ts'
+import { type BundledFile, bundledFile, exampleFile } from '../../support/compiled.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** Milliseconds until it must listen, and until it must have ended after SIGTERM. */
@@ -51,11 +51,12 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   await ended
 }
 
-/** An example imports the compiled package, so the CLI must be of the same modules. */
-function commandFor(config: NodeSettings['config']): string[] {
-  if (isExample(config)) return [compiledFile('cli/bin.ts'), 'start', '--config', exampleFile(config)]
-  return [bundledFile('cli/bin.ts'), 'start', '--config', bundledFile(config)]
-}
+const commandFor = (config: NodeSettings['config']): string[] => [
+  bundledFile('cli/bin.ts'),
+  'start',
+  '--config',
+  isExample(config) ? exampleFile(config) : bundledFile(config),
+]
 
 /** Resolves when it listens. Rejects, having ended it, where it does not. */
 export async function startNode({ config, port, env, more = [] }: NodeSettings): Promise<NodeProcess> {
