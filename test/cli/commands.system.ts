@@ -13,6 +13,9 @@ import { startDesk, stopDesks } from './login-setup.ts'
 import { callLine } from './report/log-lines.ts'
 import { configText, startCli, stopAll } from './run-cli.ts'
 
+/** Commands that keep stdout for their own output. */
+const LOADS_CONFIG = new Set<string | undefined>(['check', 'explain', 'lock', 'diff'])
+
 describe('each command as a process', () => {
   let folder: string
   let url: string
@@ -22,7 +25,11 @@ describe('each command as a process', () => {
     const options = { toolsets: { all: [echo] }, routes: { '/mcp': { toolsets: 'all' } } }
     url = `${(await startHost({ ...options, plugins: { 'transport-streamable': {}, tasks: {} } })).url}/mcp`
     folder = await makeFolder({
-      'mcp.config.mjs': configText({ http: '{ port: Number(process.env.TEST_PORT ?? 0) }', plugins: 'audit: {}' }),
+      'mcp.config.mjs': configText({
+        before: 'console.log("[banner] injecting env"); process.stdout.write("[banner] more\\n")',
+        http: '{ port: Number(process.env.TEST_PORT ?? 0) }',
+        plugins: 'audit: {}',
+      }),
       'test.env': 'TEST_PORT=none\n',
     })
   })
@@ -52,7 +59,7 @@ describe('each command as a process', () => {
     [
       ['check', '--env-file', 'test.env'],
       2,
-      /^mcp-host: error \w+: The config has a problem\.\n\nmcp\.config\.mjs:\d+ {2}http\.port/,
+      /^mcp-host: error \w+: The config has a problem\.\n\nmcp\.config\.mjs:\d+ {2}http\.port/m,
     ],
     [['explain'], 0, /^address +\/, route \/, /],
     [['lock'], 0, /^mcp\.lock\.json: 1 address, 2 tools\n$/],
@@ -74,25 +81,15 @@ describe('each command as a process', () => {
     [['doctor', 'URL', '--json'], 0, /"healthy": true/],
   ] as ReadonlyArray<readonly [readonly string[], number, RegExp, string?]>) {
     it(`${args.slice(0, 2).join(' ')} exits ${code}`, async () => {
-      const ended = await run(args, input)
-      expect(ended.stdout + ended.stderr).to.match(output)
-      expect(ended.code, ended.stderr).to.equal(code)
+      const { stdout, stderr, ...ended } = await run(args, input)
+      expect(stdout || stderr).to.match(output)
+      // Whatever a config and its packages print.
+      if (code === 0 && LOADS_CONFIG.has(args[0])) expect(stderr).to.include('[banner] injecting env\n[banner] more\n')
+      expect(ended.code, stderr).to.equal(code)
     })
   }
 
-  it('check, explain, diff and schema keep what a config and its packages print out of stdout', async () => {
-    const banner = 'console.log("[banner] injecting env"); process.stdout.write("[banner] more\\n")\n'
-    const folder = await makeFolder({ 'mcp.config.mjs': banner + configText() })
-    const report = await startCli(['check', '--format', 'json'], folder).ended
-    expect(JSON.parse(report.stdout)).to.include({ ok: true })
-    expect(report.stderr).to.include('[banner] injecting env\n[banner] more\n')
-    const locked = await startCli(['lock'], folder).ended
-    expect(locked.stdout).to.match(/^mcp\.lock\.json: /)
-    expect(JSON.parse((await startCli(['diff', '--json'], folder).ended).stdout)).to.be.an('object')
-    expect((await startCli(['explain'], folder).ended).stdout).to.match(/^address /)
-  })
-
-  for (const args of [['schema'], ['--help'], ['list', 'URL', '--json'], ['check']]) {
+  for (const args of [['schema'], ['list', 'URL', '--json']]) {
     it(`${args[0]} exits 0 without a message if the reader of its output is gone`, async () => {
       const words = args.map(arg => (arg === 'URL' ? url : arg))
       const { child, ended } = startCli(words, folder, { MCP_HOST_HOME: folder })

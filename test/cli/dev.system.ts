@@ -37,11 +37,19 @@ interface Dev {
   write(name: string, text: string): Promise<void>
 }
 
-async function startDev(files: Record<string, string> = FILES, args: string[] = []): Promise<Dev> {
-  const folder = await makeFolder(files)
-  const running = startCli(['dev', ...args], folder)
+async function startDev(config: string): Promise<Dev> {
+  const folder = await makeFolder({ ...FILES, 'mcp.config.ts': config })
+  const running = startCli(['dev'], folder)
   const url = `${await running.listening()}/mcp`
   return { running, url, write: (name, text) => replaceFile(join(folder, name), text) }
+}
+
+/** A server on a free port, and a config with this port. */
+async function occupyPort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { server, port, config: CONFIG.replace('port: 0', `port: ${port}`) }
 }
 
 async function quit({ child, ended }: Running) {
@@ -50,8 +58,11 @@ async function quit({ child, ended }: Running) {
 }
 
 describe('mcp-host dev', () => {
-  it('reloads edits, new files and their imports; sessions and streams continue, and clients are notified', async () => {
-    const { running, url, write } = await startDev()
+  it('reloads edits, new files and their imports on the next free port; sessions and streams continue', async () => {
+    const { server: other, port, config } = await occupyPort()
+    const { running, url, write } = await startDev(config)
+    await running.printed(new RegExp(`^Port ${port} is in use\\. Trying port ${port + 1}\\.$`, 'm'))
+    expect(Number(new URL(url).port)).to.be.greaterThan(port)
     const session = await openSession(url)
     const stream = await session.get()
     const say = async () => textOf((await session.request('tools/call', { name: 'say' })).message)
@@ -78,12 +89,13 @@ describe('mcp-host dev', () => {
     await write('tools/say.ts', tool('say', 'three'))
     await eventually('the tool is served again', say, text => text === 'three!')
 
-    await write('mcp.config.ts', CONFIG.replace('port: 0', 'port: 0, writeTimeout: 9_000'))
+    await write('mcp.config.ts', config.replace('port:', 'writeTimeout: 9_000, port:'))
     await running.printed(
       /^Restart required for: http\.writeTimeout \(stop and start it again\)\. Still serving the previous version\.$/m,
     )
     expect(await say()).to.equal('three!')
     const { code, stdout, stderr } = await quit(running)
+    other.close()
     expect(code).to.equal(0)
     expect(stderr).to.equal('')
     // The stream that was open is told of when it ends.
@@ -91,13 +103,23 @@ describe('mcp-host dev', () => {
     expect(stdout).to.match(/\nStopping\. Press q again to stop immediately\.\n/)
   })
 
-  it('waits for the next edit if the config is invalid or the server crashed', async () => {
-    const folder = await makeFolder({ ...FILES, 'mcp.config.ts': CONFIG.replace('server:', 'sever:') })
-    const running = startCli(['dev'], folder)
-    await running.logged(/did you mean "server"/)
+  it('waits for the next edit after invalid variables, an invalid config, a port in use and a crash', async () => {
+    const { server: other, port, config } = await occupyPort()
+    const fixed = config.replace('port:', `publicUrl: 'http://127.0.0.1:${port}', port:`)
+    const files = { ...FILES, 'mcp.config.ts': fixed.replace('server:', 'sever:') }
+    const folder = await makeFolder({ ...files, 'my.env': '# fine\nGREETING=x\nhunter2\n' })
+    const running = startCli(['dev', '--env-file', 'my.env'], folder)
+    await running.logged(/my\.env:3: not a variable; a line is NAME=value/)
     await running.printed(/^Server stopped \(exit code 2\)\. It restarts after the next change\.$/m)
-    await replaceFile(join(folder, 'mcp.config.ts'), CONFIG)
-    await running.listening()
+    await replaceFile(join(folder, 'my.env'), 'GREETING=x\n')
+    await running.logged(/did you mean "server"/)
+    await running.printed(/Server stopped[\s\S]*^Server stopped \(exit code 2\)/m)
+    await replaceFile(join(folder, 'mcp.config.ts'), fixed)
+    await running.logged(/error MH1301: /)
+    await running.printed(/^Server stopped \(exit code 1\)\. It restarts after the next change\.$/m)
+    other.close()
+    await replaceFile(join(folder, 'mcp.config.ts'), `${fixed}\n`)
+    expect(await running.listening()).to.contain(`:${port}`)
     await replaceFile(join(folder, 'tools/say.ts'), `${tool('say', 'one')}process.exit(6)\n`)
     await running.printed(/say\.ts:4: .*it calls process\.exit\(6\) while it is loaded/)
     const crash = 'setTimeout(() => process.exit(7), 500)'
@@ -106,30 +128,9 @@ describe('mcp-host dev', () => {
     await replaceFile(join(folder, 'tools/say.ts'), tool('say', 'back'))
     const [, url] = await running.printed(/listening on [\s\S]*listening on (http:\S+)$/m)
     expect(textOf((await modern(`${url}/mcp`, 'tools/call', { name: 'say' })).message)).to.equal('back.')
-    expect((await quit(running)).code).to.equal(0)
-  })
-
-  it('serves on the next port if one is in use, except with a publicUrl', async () => {
-    const other = createServer().listen(0, '127.0.0.1')
-    await once(other, 'listening')
-    const { port } = other.address() as AddressInfo
-    const folder = await makeFolder({ ...FILES, 'mcp.config.ts': CONFIG.replace('port: 0', `port: ${port}`) })
-    const running = startCli(['dev'], folder)
-    await running.printed(new RegExp(`^Port ${port} is in use\\. Trying port ${port + 1}\\.$`, 'm'))
-    expect(Number(new URL(await running.listening()).port)).to.be.greaterThan(port)
-    await replaceFile(join(folder, 'tools/say.ts'), tool('say', 'two'))
-    await running.printed(/^Reloaded: toolsets\.talk$/m)
-    expect((await quit(running)).code).to.equal(0)
-
-    const fixed = CONFIG.replace('port: 0', `port: ${port}, publicUrl: 'http://127.0.0.1:${port}'`)
-    await replaceFile(join(folder, 'mcp.config.ts'), fixed)
-    const second = startCli(['dev'], folder)
-    await second.logged(/error MH1301: /)
-    await second.printed(/^Server stopped \(exit code 1\)\. It restarts after the next change\.$/m)
-    other.close()
-    await replaceFile(join(folder, 'mcp.config.ts'), `${fixed}\n`)
-    expect(await second.listening()).to.contain(`:${port}`)
-    expect((await quit(second)).code).to.equal(0)
+    const { code, stderr } = await quit(running)
+    expect(code).to.equal(0)
+    expect(stderr).not.to.include('hunter2')
   })
 
   it('ends without a config and without a terminal', async () => {
@@ -138,31 +139,11 @@ describe('mcp-host dev', () => {
     expect(code).to.equal(2)
   })
 
-  it('keeps the keys of dev-auth-server across a restart, in a file for the owner only', async () => {
-    const plugins = "plugins: { 'dev-auth-server': { users: [{ id: 'ada' }] },"
-    const folder = await makeFolder({ ...FILES, 'mcp.config.ts': CONFIG.replace('plugins: {', plugins) })
-    async function keysOfARun() {
-      const running = startCli(['dev'], folder)
-      const response = await fetch(`${await running.listening()}/dev-auth/jwks`)
-      expect((await quit(running)).code).to.equal(0)
-      return response.text()
-    }
-    const before = await keysOfARun()
-    expect(before).to.include('"kty"')
-    expect(await keysOfARun()).to.equal(before)
-    expect((await stat(join(folder, '.mcp-host/dev-auth-server.json'))).mode & 0o777).to.equal(0o600)
-  })
-
-  it('reports file and line of an invalid variable, and uses none of the file', async () => {
-    const folder = await makeFolder({ ...FILES, 'my.env': '# fine\nGREETING=x\nhunter2\n' })
-    const running = startCli(['dev', '--env-file', 'my.env'], folder)
-    await running.logged(/my\.env:3: not a variable; a line is NAME=value/)
-    expect((await quit(running)).stderr).not.to.include('hunter2')
-  })
-
-  it('opens the console with o and an endpoint with e, restarts with r and quits with q at a terminal', async function () {
+  it('opens the console with o and an endpoint with e, restarts with r and quits with q at a terminal; the keys of dev-auth-server stay', async function () {
     needsTerminals(this)
-    const folder = await makeFolder({ ...FILES, 'browser.sh': 'echo "$1" > opened' })
+    const plugins = "plugins: { 'dev-auth-server': { users: [{ id: 'ada' }] },"
+    const files = { ...FILES, 'mcp.config.ts': CONFIG.replace('plugins: {', plugins) }
+    const folder = await makeFolder({ ...files, 'browser.sh': 'echo "$1" > opened' })
     const running = startInTerminal(['dev'], folder, { BROWSER: 'sh browser.sh %s' })
     await running.printed(/^ {2}Keys +r restart {3}o open {3}q quit {3}\? help\r$/m)
     running.child.stdin.write('?')
@@ -176,8 +157,13 @@ describe('mcp-host dev', () => {
     running.child.stdin.write('e')
     const [, endpoint] = await running.printed(/Opening (http:\S+\/mcp)\r$/m)
     expect((await fetch(`${endpoint}`, { headers: { Accept: 'text/html' } })).status).to.equal(200)
+    const keysAt = async (page = '') => (await fetch(new URL('/dev-auth/jwks', page))).text()
+    const keys = await keysAt(endpoint)
+    expect(keys).to.include('"kty"')
     running.child.stdin.write('r')
-    await running.printed(/Restarting[\s\S]* http:\S+\/mcp [\s\S]* {2}Keys /)
+    const [, restarted] = await running.printed(/Restarting[\s\S]* (http:\S+\/mcp) [\s\S]* {2}Keys /)
+    expect(await keysAt(restarted)).to.equal(keys)
+    expect((await stat(join(folder, '.mcp-host/dev-auth-server.json'))).mode & 0o777).to.equal(0o600)
     await replaceFile(join(folder, '.env'), 'no variable\n')
     await running.printed(/Changed: \.env[\s\S]*Still serving the previous version/)
     running.child.stdin.write('r')

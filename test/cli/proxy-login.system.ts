@@ -43,8 +43,8 @@ describe('mcp-host proxy with a protected server', () => {
     await removeFolders()
   })
 
-  it('logs in once for five processes that start at the same time, and again for a required scope', async () => {
-    const clients = Array.from({ length: 5 }, (_, index) => {
+  it('logs in once for three processes that start at the same time, and again for a required scope', async () => {
+    const clients = Array.from({ length: 3 }, (_, index) => {
       // Who tries the newest revision first has a process of its own for that, whose stderr nobody sees.
       return new Client({ name: `desktop ${index}`, version: '1' }, { versionNegotiation: { mode: 'legacy' } })
     })

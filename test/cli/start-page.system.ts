@@ -1,11 +1,11 @@
-// Runs the commands that `start` prints in a shell. The host runs in this process, each command in its own.
+// Runs the commands that `start` prints, as a shell reads them. The host runs in this process, and one command in its own.
 import { execFile } from 'node:child_process'
-import { networkInterfaces } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { makeFolder, removeFolders } from '../config/folder.ts'
 import { bundledFile } from '../support/compiled.ts'
-import { configText, startCli, stopAll } from './in-process.ts'
+import { configText, runCli, startCli, stopAll } from './in-process.ts'
 import type { ConfigParts } from './running-command.ts'
 
 const run = promisify(execFile)
@@ -22,10 +22,12 @@ async function serve(parts: ConfigParts): Promise<string> {
   return page
 }
 
+const callIn = (page: string): string => /^ {2}Try +(.* call .*)$/m.exec(page)?.[1] ?? ''
+
 /** Results of the printed call: those of `echo` in the first toolset and of `other` in the second. */
 async function resultOf(page: string): Promise<string> {
-  const [, line = ''] = /^ {2}Try +(.* call .*)$/m.exec(page) ?? []
-  return (await run('sh', ['-c', line])).stdout.trim()
+  const { stdout } = await run('sh', ['-c', callIn(page).replace(/^.* call /, "printf '%s\\n' call ")])
+  return (await runCli(stdout.trim().split('\n'), tmpdir())).stdout.trim()
 }
 
 describe('printed command works', () => {
@@ -36,7 +38,7 @@ describe('printed command works', () => {
       "defineTool({ name: 'add', input: { type: 'object', properties: { a: { type: 'integer' } } }, handler: () => 'added' })"
     const page = await serve({ tool, routes: "{ '/': { toolsets: 'second' } }" })
     expect(page).to.match(/^ {2}mcp-host .* config mcp\.config\.mjs\n/)
-    expect(await resultOf(page)).to.equal('added')
+    expect((await run('sh', ['-c', callIn(page)])).stdout.trim()).to.equal('added')
     expect(page).to.match(/^ {2}Connect .* connect claude-code http:\S+$/m)
   })
 

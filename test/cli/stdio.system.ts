@@ -51,47 +51,45 @@ describe('mcp-host stdio as a process', () => {
     await removeFolders()
   })
 
-  for (const era of ['auto', '2025-11-25'] as const) {
-    it(`serves the official client as a process (${era}); nothing but the protocol is on stdout`, async () => {
-      const [command = '', ...args] = cliCommand(['stdio', '--route', '/mcp'])
-      const transport = new StdioClientTransport({ command, args, cwd: await folderOf(), stderr: 'pipe' })
-      let printed = ''
-      transport.stderr?.on('data', chunk => {
-        printed += String(chunk)
-      })
-      const client = new Client(
-        { name: 'desktop', version: '1' },
-        {
-          capabilities: { elicitation: { form: {} } },
-          ...(era === 'auto' && { versionNegotiation: { mode: 'auto' } }),
-        },
-      )
-      const strays: Error[] = []
-      client.onerror = error => void strays.push(error)
-      client.setRequestHandler('elicitation/create', async () => ({ action: 'accept', content: { name: 'Bob' } }))
-      await client.connect(transport)
-      expect(client.getNegotiatedProtocolVersion()).to.equal(era === 'auto' ? '2026-07-28' : era)
-      const call = async (name: string, input: Record<string, unknown> = {}) =>
-        ((await client.callTool({ name, arguments: input })).content as { text: string }[])[0]?.text
-      expect(await call('noisy')).to.equal('quiet for ada')
-      expect(await call('ask')).to.equal('Hello, Bob')
-      const blob = (await call('blob', { size: 3_000_000 })) ?? ''
-      expect(createHash('sha256').update(blob).digest('hex')).to.equal(
-        createHash('sha256').update('x'.repeat(3_000_000)).digest('hex'),
-      )
-      const stop = new AbortController()
-      const waiting = client.callTool({ name: 'wait', arguments: {} }, { signal: stop.signal })
-      await eventually('the call runs', () => printed.includes('wait runs'))
-      stop.abort('enough')
-      expect(String(await waiting.catch((error: unknown) => error))).to.include('enough')
-      expect(await call('quick')).to.equal('done')
-      await client.close()
-      expect(strays).to.deep.equal([])
-      for (const words of ['printed by the config', 'printed by a tool', 'written by a tool', '(index)']) {
-        expect(printed).to.include(words)
-      }
+  it('serves the official client as a process; nothing but the protocol is on stdout', async () => {
+    const [command = '', ...args] = cliCommand(['stdio', '--route', '/mcp'])
+    const transport = new StdioClientTransport({ command, args, cwd: await folderOf(), stderr: 'pipe' })
+    let printed = ''
+    transport.stderr?.on('data', chunk => {
+      printed += String(chunk)
     })
-  }
+    const client = new Client(
+      { name: 'desktop', version: '1' },
+      {
+        capabilities: { elicitation: { form: {} } },
+        versionNegotiation: { mode: 'auto' },
+      },
+    )
+    const strays: Error[] = []
+    client.onerror = error => void strays.push(error)
+    client.setRequestHandler('elicitation/create', async () => ({ action: 'accept', content: { name: 'Bob' } }))
+    await client.connect(transport)
+    expect(client.getNegotiatedProtocolVersion()).to.equal('2026-07-28')
+    const call = async (name: string, input: Record<string, unknown> = {}) =>
+      ((await client.callTool({ name, arguments: input })).content as { text: string }[])[0]?.text
+    expect(await call('noisy')).to.equal('quiet for ada')
+    expect(await call('ask')).to.equal('Hello, Bob')
+    const blob = (await call('blob', { size: 3_000_000 })) ?? ''
+    expect(createHash('sha256').update(blob).digest('hex')).to.equal(
+      createHash('sha256').update('x'.repeat(3_000_000)).digest('hex'),
+    )
+    const stop = new AbortController()
+    const waiting = client.callTool({ name: 'wait', arguments: {} }, { signal: stop.signal })
+    await eventually('the call runs', () => printed.includes('wait runs'))
+    stop.abort('enough')
+    expect(String(await waiting.catch((error: unknown) => error))).to.include('enough')
+    expect(await call('quick')).to.equal('done')
+    await client.close()
+    expect(strays).to.deep.equal([])
+    for (const words of ['printed by the config', 'printed by a tool', 'written by a tool', '(index)']) {
+      expect(printed).to.include(words)
+    }
+  })
 
   it('serves the official client of SDK 1 as a process, with list_changed', async () => {
     const [command = '', ...args] = cliCommand(['stdio', '-c', 'mcp.config.mjs'])

@@ -5,7 +5,7 @@ import { concurrentIt } from '../support/concurrent-it.ts'
 import { isAlive } from '../support/is-alive.ts'
 import { callText } from '../support/steady-load.ts'
 import { stopAll } from './run-cli.ts'
-import { linesOf, startWorkers, workersConfig } from './start-workers.ts'
+import { type Crew, linesOf, startWorkers, workersConfig } from './start-workers.ts'
 
 after(stopAll)
 after(removeFolders)
@@ -19,40 +19,42 @@ const SPIN = `defineTool({
   },
 })`
 
-/** Two workers, of which one spins; resolves with its pid. */
-async function startSpinning() {
-  const crew = await startWorkers(2, workersConfig({ tool: SPIN }))
+/** Calls the tool; resolves with the pid of the worker, of those that spin the last. */
+async function spin({ running, url }: Crew, spinning = 1): Promise<number> {
   // Nobody answers.
-  void callText(crew.url, 'spin').catch(() => undefined)
-  const [, pid] = await crew.running.printed(/^spinning in (\d+)$/m)
-  return { ...crew, spinning: Number(pid) }
+  void callText(url, 'spin').catch(() => undefined)
+  const [, pid] = await running.printed(new RegExp(`(?:[^]*?^spinning in (\\d+)$){${spinning}}`, 'm'))
+  return Number(pid)
 }
 
+const start = () => startWorkers(2, workersConfig({ tool: SPIN }))
+
 describe('a worker with an infinite loop', () => {
-  // Ten seconds of patience, and three starts of processes, beside whatever else runs.
+  // Ten seconds of patience, beside whatever else runs.
   const it = concurrentIt()
 
-  it('is killed if it does not respond to a stop; the other worker drains, and the exit code is 0', async () => {
-    const { running, spinning, workers } = await startSpinning()
-    running.child.kill('SIGTERM')
-    const { code, stderr } = await running.ended
-    expect(linesOf(stderr).map(({ worker }) => worker)).to.deep.equal([spinning, spinning])
-    expect([workers.filter(isAlive), code]).to.deep.equal([[], 0])
-  })
-
-  it('is killed at a reload, which continues', async () => {
-    const { running, spinning } = await startSpinning()
+  it('is killed at a reload, which continues, and at a stop, while the other worker drains', async () => {
+    const crew = await start()
+    const { running } = crew
+    const first = await spin(crew)
     running.child.kill('SIGHUP')
     await running.logged(/"msg":"Reloaded"/)
-    expect(isAlive(spinning)).to.equal(false)
+    expect(isAlive(first)).to.equal(false)
+    const second = await spin(crew, 2)
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
-    expect(linesOf(stderr).filter(({ level }) => level >= 40)).to.have.length(1)
-    expect(code).to.equal(0)
+    const lines = linesOf(stderr)
+    expect(lines.slice(-2).map(({ worker }) => worker)).to.deep.equal([second, second])
+    expect(lines.slice(0, -2).filter(({ level }) => level >= 40)).to.have.length(1)
+    const successors = lines.filter(({ replaced }) => replaced !== undefined).map(({ worker }) => worker)
+    expect(successors).to.include(second)
+    expect([[...crew.workers, ...successors].filter(isAlive), code]).to.deep.equal([[], 0])
   })
 
   it('ends itself when its primary is killed, and logs the reason', async () => {
-    const { running, spinning, workers } = await startSpinning()
+    const crew = await start()
+    const { running, workers } = crew
+    const spinning = await spin(crew)
     running.child.kill('SIGKILL')
     // That is when all who could write to stdout and stderr have ended: the workers too.
     const { stderr } = await running.ended

@@ -11,42 +11,42 @@ after(stopLoads)
 after(stopAll)
 after(removeFolders)
 
-describe('a worker that is killed under load', () => {
-  it('loses at most its running calls: the other worker serves, and a new worker replaces it', async () => {
-    const { running, url, workers } = await startWorkers(2)
-    const [victim = 0, other = 0] = workers
+describe('one of two workers', () => {
+  let crew: Crew
+  /** Those that serve. */
+  let workers: readonly number[]
+  const ended: (readonly [worker: number, exitCode: number | null, signal: string | null])[] = []
+  before(async () => {
+    crew = await startWorkers(2)
+    ;({ workers } = crew)
+  })
+
+  /** Resolves with the successor of a worker, once it serves. */
+  async function successorOf(victim: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<number> {
+    ended.push([victim, ...(signal === 'SIGTERM' ? ([0, null] as const) : ([null, signal] as const))])
+    process.kill(victim, signal)
+    const line = '"worker":(\\d+),"url":"[^"]+","serving":2,"msg":"a worker serves"'
+    const [, successor] = await crew.running.logged(new RegExp(`(?:[^]*?${line}){${ended.length}}`))
+    workers = [...workers.filter(pid => pid !== victim), Number(successor)]
+    return Number(successor)
+  }
+
+  it('loses at most its running calls when it is killed: the other serves, and a new worker replaces it', async () => {
+    const { url, workers: first } = crew
     // A connection on its way to the killed process can stay open until the client gives up.
     const load = startLoad(url, 'pid', { patience: 20_000 })
     await load.answers(100)
-    process.kill(victim, 'SIGKILL')
-    const [, successor] = await running.logged(/"worker":(\d+),"url":"[^"]+","serving":2,"msg":"a worker serves"/)
+    const successor = await successorOf(first[0] ?? 0, 'SIGKILL')
     await load.answers(100)
     const { failures, texts } = await load.stop()
     // Four callers, and one connection that may have been on its way to the process.
     expect(failures.length).to.be.at.most(5)
-    expect([...texts.keys()].sort()).to.deep.equal([victim, other, successor].map(String).sort())
-    running.child.kill('SIGTERM')
-    const { code, stderr } = await running.ended
-    const [end, ...more] = linesOf(stderr).filter(({ msg }) => msg.startsWith('a worker ended'))
-    expect([end.worker, end.exitCode, end.signal, end.serving]).to.deep.equal([victim, null, 'SIGKILL', 1])
-    expect(end.msg).to.equal('a worker ended; another is started')
-    expect([more, code]).to.deep.equal([[], 0])
-  })
-})
-
-describe('one of two workers', () => {
-  let crew: Crew
-  let workers: readonly number[]
-  before(async () => {
-    crew = await startWorkers(2)
+    expect([...texts.keys()].sort()).to.deep.equal([...first, successor].map(String).sort())
   })
 
   it('is replaced after SIGTERM, when its running calls are complete', async () => {
-    const { running, url, workers: first } = crew
-    process.kill(first[0] ?? 0, 'SIGTERM')
-    const [, successor] = await running.logged(/"worker":(\d+),"url":"[^"]+","serving":2,"msg":"a worker serves"/)
-    workers = [first[1] ?? 0, Number(successor)]
-    const answers = await Promise.all([...Array(20)].map(() => callText(url, 'pid')))
+    await successorOf(workers[0] ?? 0, 'SIGTERM')
+    const answers = await Promise.all([...Array(20)].map(() => callText(crew.url, 'pid')))
     expect([...new Set(answers)].sort()).to.deep.equal(workers.map(String).sort())
   })
 
@@ -61,40 +61,35 @@ describe('one of two workers', () => {
     })
     await Promise.race([five, running.ended])
     expect(answers).to.deep.equal(Array(5).fill(String(other)))
-    process.kill(victim, 'SIGKILL')
-    await running.logged(/"serving":2,"msg":"a worker serves"[\s\S]*"serving":2,"msg":"a worker serves"/)
+    await successorOf(victim, 'SIGKILL')
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
     const ends = linesOf(stderr).filter(({ msg }) => msg.startsWith('a worker ended'))
-    expect(ends.map(({ worker, exitCode }) => [worker, exitCode])).to.deep.equal([
-      [crew.workers[0], 0],
-      [victim, null],
-    ])
+    expect(ends.map(({ worker, exitCode, signal }) => [worker, exitCode, signal])).to.deep.equal(ended)
+    expect(ends[0]).to.include({ msg: 'a worker ended; another is started', serving: 1 })
     expect(code).to.equal(0)
   })
 })
 
 describe('workers that fail to restart', () => {
-  it('are restarted with increasing delays, which the log reports, until they serve again', async () => {
+  it('are restarted after a delay, which the log reports, until they serve again', async () => {
     const before = "import { existsSync } from 'node:fs'\nif (existsSync('broken')) throw new Error('no database')"
     const { running, folder, workers } = await startWorkers(2, workersConfig({ before }))
     await writeFile(join(folder, 'broken'), '')
     for (const pid of workers) process.kill(pid, 'SIGKILL')
     await running.logged(/no worker is left; another is started/)
-    await running.logged(/"wait":800,/)
+    await running.logged(/"wait":200,/)
     await rm(join(folder, 'broken'))
     const [, url = ''] = await running.logged(/"url":"([^"]+)","serving":\d,"msg":"a worker serves"/)
     expect(await callText(url, 'pid')).to.match(/^\d+$/)
     running.child.kill('SIGTERM')
     const { code, stderr } = await running.ended
     const tries = linesOf(stderr).filter(({ msg }) => msg.startsWith('a worker could not start'))
-    const waits = tries.map(({ wait }) => wait).sort((a, b) => a - b)
     for (const { problem, serving, exitCode } of tries) {
       expect(problem).to.match(/^mcp\.config\.mjs:\d+: cannot be loaded: no database$/)
       expect([serving, exitCode]).to.deep.equal([0, 2])
     }
-    // Two seats, each of which waits twice as long as the last time.
-    for (const wait of [...new Set(waits)]) expect(waits.filter(other => other === wait).length).to.be.at.most(2)
-    expect([waits.includes(200), waits.includes(400), code]).to.deep.equal([true, true, 0])
+    expect(tries.length).to.be.above(0)
+    expect(code).to.equal(0)
   })
 })

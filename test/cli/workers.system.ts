@@ -65,16 +65,6 @@ describe('mcp-host start --workers 2', () => {
     expect([code, workers.filter(isAlive)]).to.deep.equal([0, []])
   })
 
-  it('lets the primary handle SIGINT of the terminal, which every process receives', async () => {
-    const { running, url, workers } = await startWorkers(1, WAITING)
-    const call = await callWait(url)
-    for (const pid of [...workers, running.child.pid ?? 0]) process.kill(pid, 'SIGINT')
-    await running.printed(/^SIGINT: draining/m)
-    running.child.stdin.write('go\n')
-    expect((await call.rest()).result.content[0].text).to.equal('finished')
-    expect((await running.ended).code).to.equal(0)
-  })
-
   it('ends at once at a second signal, with exit code 1', async () => {
     const { running, url } = await startWorkers(1, WAITING)
     const call = await callWait(url)
@@ -87,17 +77,17 @@ describe('mcp-host start --workers 2', () => {
     expect(code).to.equal(1)
   })
 
-  it('drains and ends the workers when the primary is killed', async () => {
-    const { running, url, workers } = await startWorkers(2, WAITING)
+  it('drains and ends the worker when the primary is killed', async () => {
+    const { running, url, workers } = await startWorkers(1, WAITING)
     const call = await callWait(url)
     running.child.kill('SIGKILL')
     // The primary's end of stdin is gone too, which ends the call.
     expect((await call.rest()).result.content[0].text).to.equal('finished')
-    // That is when all who could write to stdout and stderr have ended: the workers too.
+    // That is when all who could write to stdout and stderr have ended: the worker too.
     const { code, stderr } = await running.ended
     expect(code).to.equal('SIGKILL')
     const gone = linesOf(stderr).filter(({ code }) => code === 'MH3127')
-    expect(gone.map(({ pid, level }) => [pid, level]).sort()).to.deep.equal(workers.map(pid => [pid, 40]).sort())
+    expect(gone.map(({ pid, level }) => [pid, level])).to.deep.equal([[workers[0], 40]])
   })
 })
 
@@ -139,13 +129,18 @@ describe('failed startup with workers', () => {
 })
 
 describe('mcp-host start --workers 1', () => {
-  it('can keep sessions in memory, with secrets of the environment', async () => {
+  it('can keep sessions in memory, with secrets of the environment; the primary handles SIGINT of the terminal', async () => {
     const secrets = ['one secret that is long enough for tests', 'another that is long enough for them']
     const env = { MCP_HOST_SECRETS: secrets.join(', ') }
-    const { running, url, workers } = await startWorkers(1, configText({ secrets: '[]' }), env)
+    const { running, url, workers } = await startWorkers(1, configText({ secrets: '[]', tool: WAIT }), env)
     expect(workers).to.have.length(1)
     expect((await openSession(url)).status).to.equal(200)
-    running.child.kill('SIGTERM')
+    const call = await callWait(url)
+    // Every process of a terminal receives it.
+    for (const pid of [...workers, running.child.pid ?? 0]) process.kill(pid, 'SIGINT')
+    await running.printed(/^SIGINT: draining/m)
+    running.child.stdin.write('go\n')
+    expect((await call.rest()).result.content[0].text).to.equal('finished')
     const { code, stderr } = await running.ended
     expect([stderr, code]).to.deep.equal(['', 0])
   })

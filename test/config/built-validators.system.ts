@@ -9,8 +9,6 @@ import { explainProblems } from '../../core/config/explain-problems.ts'
 import { createAjv, schemaKey } from '../../core/config/validate-value.ts'
 import type { JsonSchema } from '../../core/index.ts'
 import { DIALECTS, LENIENT } from '../../core/mcp/schema/ajv.ts'
-import { startProgram } from '../cli/run-cli.ts'
-import { compiledFile, compiledUrl } from '../support/compiled.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -20,13 +18,15 @@ const VALUES = [
   ...[[], [1], ['x', 2, ''], {}, { nobody: 1 }, () => 1],
 ]
 
+const NESTED = [1.5, -1, 'x', '30s', 'https://a.example', true, null, [1], { nobody: 1 }]
+
 /** Values that try every key of a schema, each with all that may stand where it belongs. */
 function* attempts(schema: JsonSchema): Generator<unknown> {
   yield* VALUES
   const keys = Object.keys((schema['properties'] ?? {}) as object)
   for (const key of keys) {
-    for (const value of VALUES) {
-      yield { [key]: value }
+    for (const value of VALUES) yield { [key]: value }
+    for (const value of NESTED) {
       yield { [key]: { x: value, '/': value } }
       yield { [key]: [value, { policy: { anyOf: [{ scope: value }] }, origins: value }] }
     }
@@ -55,13 +55,13 @@ describe('Prebuilt validators', () => {
       const validate = built[schemaKey(schema)]
       const compiled = createAjv().compile(schema)
       for (const value of attempts(schema as JsonSchema)) {
-        const answers = [validate, compiled].map(one => {
+        const [own, other] = [validate, compiled].map(one => {
           const fits = one?.(value)
-          return { fits, told: explainProblems(one?.errors ?? [], { value, schema, at: [] }) }
+          return JSON.stringify({ fits, told: explainProblems(one?.errors ?? [], { value, schema, at: [] }) })
         })
-        expect(answers[0]).to.deep.equal(answers[1])
+        expect(own).to.equal(other)
         tried += 1
-        if (answers[0]?.fits === false) refused += 1
+        if (own?.startsWith('{"fits":false')) refused += 1
       }
     }
     expect(refused).to.be.greaterThan(1_000)
@@ -89,32 +89,4 @@ describe('Prebuilt validators', () => {
     expect(built).to.have.property(schemaKey(structuredClone(schema)))
     expect(built).not.to.have.property(schemaKey({ ...schema, required: [] }))
   })
-
-  it('make ajv unnecessary at startup, except for schemas that may not compile', async () => {
-    const loaded = `import m from 'node:module'; process.on('exit', () => console.log('LOADED', Object.keys(m._cache).filter(file => /node_modules.ajv/.test(file)).length))`
-    const filesWith = async (input: string) => {
-      const tool = `{ name: 'say', ${input} handler: () => 'one' }`
-      const folder = await makeFolder({ 'package.json': '{ "type": "module" }', 'mcp.config.js': configOf(tool) })
-      const command = [
-        process.execPath,
-        `--import=data:text/javascript,${encodeURIComponent(loaded)}`,
-        compiledFile('cli/bin.ts'),
-        'check',
-      ]
-      const { code, stderr } = await startProgram(command, folder, {}).ended
-      expect(code, stderr).to.equal(0)
-      return Number(/LOADED (\d+)/.exec(stderr)?.[1])
-    }
-    const inputOf = (a: string) => `input: { type: 'object', properties: { a: ${a} } },`
-    const plain = await filesWith(inputOf('{}'))
-    const doubtful = await filesWith(inputOf("{ type: 'string', nullable: true }"))
-    expect(plain).to.be.lessThan(5)
-    expect(doubtful).to.be.greaterThan(30)
-  })
 })
-
-const configOf = (tool: string) => `import { defineConfig, defineTool } from '${compiledUrl('core/index.ts')}'
-export default defineConfig({
-  server: { name: 'plain', version: '1.0.0' }, toolsets: { all: [defineTool(${tool})] },
-  routes: { '/': { toolsets: 'all' } }, plugins: { 'transport-streamable': {} },
-})`

@@ -1,4 +1,4 @@
-// Tests loading TypeScript configs with plain Node.js, in a process of its own because the tests run on tsx.
+// Tests loading TypeScript configs with plain Node.js, each in its own thread of a process because the tests run on tsx.
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -29,9 +29,13 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }))
 
 const RUN = `
+import { once } from 'node:events'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { importModule } from './import-module.mjs'
-const { default: found } = await importModule(process.argv[2])
-console.log(found)
+if (isMainThread) {
+  const load = async file => (await once(new Worker(new URL(import.meta.url), { workerData: file }), 'message'))[0]
+  console.log(JSON.stringify(await Promise.all(process.argv.slice(2).map(load))))
+} else parentPort.postMessage((await importModule(workerData)).default)
 `
 
 async function write(file: string, text: string) {
@@ -42,39 +46,39 @@ async function write(file: string, text: string) {
 
 const tsconfig = (path: string) => JSON.stringify({ compilerOptions: { paths: { 'the-lib': [path] } } })
 
-/** What a config says that lies in a folder of this kind, loaded from another working directory. */
-async function load(name: string, type: 'module' | 'commonjs', files: Readonly<Record<string, string>>) {
+/** Writes a config in a folder of this kind, and returns its path. */
+async function writeConfig(name: string, type: string, files: Readonly<Record<string, string>>): Promise<string> {
   await write(`${name}/package.json`, JSON.stringify({ type }))
   await write(`${name}/node_modules/the-lib/package.json`, JSON.stringify({ name: 'the-lib', main: 'index.js' }))
   await write(`${name}/node_modules/the-lib/index.js`, 'exports.name = "of the package"')
   await write(`${name}/mcp.config.ts`, "import { name } from 'the-lib'\nexport default name as string\n")
   for (const [file, text] of Object.entries(files)) await write(`${name}/${file}`, text)
-  const run = [join(folder, 'package/run.mjs'), join(folder, name, 'mcp.config.ts')]
-  const { TSX_TSCONFIG_PATH: _, NODE_OPTIONS: __, ...env } = process.env
-  const { stdout } = await promisify(execFile)(process.execPath, run, { cwd: join(folder, 'here'), env })
-  return stdout.trim()
+  return join(folder, name, 'mcp.config.ts')
 }
+
+/** Exports of configs that are loaded from another working directory. */
+async function load(...files: string[]): Promise<unknown> {
+  const { TSX_TSCONFIG_PATH: _, NODE_OPTIONS: __, ...env } = process.env
+  const run = [join(folder, 'package/run.mjs'), ...files]
+  const { stdout } = await promisify(execFile)(process.execPath, run, { cwd: join(folder, 'here'), env })
+  return JSON.parse(stdout)
+}
+
+const BROKEN = { 'tsconfig.json': JSON.stringify({ extends: 'not-installed/tsconfig.json' }) }
+const OWN = { 'tsconfig.json': tsconfig('./right.ts'), 'right.ts': 'export const name: string = "of the config"' }
 
 describe('TypeScript config outside the working directory', () => {
   for (const type of ['module', 'commonjs'] as const) {
-    it(`(${type}) ignores the tsconfig of the working directory`, async () => {
-      expect(await load(`${type}-plain`, type, {})).to.equal('of the package')
-    })
-
-    it(`(${type}) loads next to an unreadable tsconfig`, async () => {
-      const broken = { 'tsconfig.json': JSON.stringify({ extends: 'not-installed/tsconfig.json' }) }
-      expect(await load(`${type}-broken`, type, broken)).to.equal('of the package')
-    })
-
-    it(`(${type}) uses the paths of its own tsconfig, in its folder or above`, async () => {
-      const right = {
-        'tsconfig.json': tsconfig('./right.ts'),
-        'right.ts': 'export const name: string = "of the config"',
-      }
-      expect(await load(`${type}-own`, type, right)).to.equal('of the config')
-      await write(`${type}-above/tsconfig.json`, tsconfig('./right.ts'))
-      await write(`${type}-above/right.ts`, right['right.ts'])
-      expect(await load(`${type}-above/config`, type, {})).to.equal('of the config')
+    it(`(${type}) uses the paths of its own tsconfig, in its folder or above, and ignores any other or unreadable tsconfig`, async () => {
+      for (const [file, text] of Object.entries(OWN)) await write(`${type}-above/${file}`, text)
+      const configs = await Promise.all([
+        writeConfig(`${type}-plain`, type, {}),
+        writeConfig(`${type}-broken`, type, BROKEN),
+        writeConfig(`${type}-own`, type, OWN),
+        writeConfig(`${type}-above/config`, type, {}),
+      ])
+      const expected = ['of the package', 'of the package', 'of the config', 'of the config']
+      expect(await load(...configs)).to.deep.equal(expected)
     })
   }
 })

@@ -1,5 +1,5 @@
-// Tests the config of examples/deploy in its own processes: environment variables, trusted proxies and rejected
-// secrets.
+// Tests the config of examples/deploy: environment variables, trusted proxies and rejected secrets. The config is evaluated with the
+// environment of each case, and in processes of its own as in a project.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -8,10 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { parse, parseAllDocuments } from 'yaml'
+import { type Config, defineTool } from '../../core/index.ts'
 import { bundledFile, exampleFile } from '../support/compiled.ts'
 import { eventually } from '../support/eventually.ts'
-import { freePort } from '../support/free-port.ts'
 import { modernRequest } from '../support/rpc.ts'
+import { startHost, stopHosts } from '../support/start-host.ts'
 import { exchange } from '../support/stream-exchange.ts'
 import { readExample } from './support/processes.ts'
 
@@ -32,17 +33,14 @@ before(() => {
   writeFileSync(join(folder, 'tools/one.ts'), tool)
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
   cpSync(exampleFile('examples/deploy/mcp.config.ts'), join(folder, 'mcp.config.ts'))
-  // As the example is, and with a limit that shows who is taken for whom.
-  const limited = `import config from './mcp.config.ts'
-    export default { ...config, plugins: { ...config.plugins, 'rate-limit': { address: '${CALLS}/1h' } } }\n`
-  writeFileSync(join(folder, 'limited.config.ts'), limited)
 })
 
 const stops: (() => Promise<unknown>)[] = []
 afterEach(() => Promise.all(stops.splice(0).map(stop => stop())))
+afterEach(stopHosts)
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A verb of the CLI with an environment that has nothing else of ours. */
+/** A command of the CLI with no other variables of this process. */
 function run(args: readonly string[], given: Environment) {
   const { PATH = '', HOME = '', NODE_COMPILE_CACHE: cache } = process.env
   const child = spawn(process.execPath, [bundledFile('cli/bin.ts'), ...args], {
@@ -54,40 +52,55 @@ function run(args: readonly string[], given: Environment) {
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let said = ''
+  let output = ''
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', part => {
-      said += part
+      output += part
     })
   const ended = once(child, 'close').then(([code]) => code as number | null)
   stops.push(() => {
     child.kill('SIGKILL')
     return ended
   })
-  return { said: () => said, ended }
+  return { output: () => output, ended }
 }
 
-async function check(given: Environment, base: Environment = BASE) {
-  const { said, ended } = run(['check'], { ...base, ...given })
-  return { code: await ended, said: said() }
+let evaluated = 0
+
+/** Evaluates the config with these variables and no others. */
+async function load(given: Environment): Promise<Config> {
+  const { env } = process
+  process.env = { CREDENTIALS_DIRECTORY: join(folder, 'none'), ...given }
+  try {
+    return (await import(`../../examples/deploy/mcp.config.ts?${++evaluated}`)).default
+  } finally {
+    process.env = env
+  }
 }
 
-/** Returns what sends it a call: its status. */
+const one = defineTool({ name: 'one', input: { type: 'object' }, handler: () => 'one' })
+
+/** Starts it with one tool and a limit that shows to which address a call is counted. */
+async function startWith(given: Environment) {
+  const config = await load({ ...BASE, ...given })
+  const plugins = { ...config.plugins, 'rate-limit': { address: `${CALLS}/1h` } }
+  return startHost({ ...config, http: { ...config.http, port: 0 }, toolsets: { main: [one] }, plugins })
+}
+
+/** Returns what sends it a call and resolves with the status. */
 async function start(given: Environment) {
-  const port = await freePort()
-  const { said } = run(['start', '--config', 'limited.config.ts'], { ...BASE, PORT: String(port), ...given })
-  await eventually('it listens', said, text => /^listening on/m.test(text))
+  const { url } = await startWith(given)
   return async (more: Environment = {}, localAddress?: string) => {
     const { headers, body } = modernRequest('tools/call', { name: 'one', arguments: {} })
     const sent = { Host: SITE, 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
-    const answer = await exchange(`http://127.0.0.1:${port}/mcp`, {
+    const response = await exchange(`${url}/mcp`, {
       method: 'POST',
       headers: { ...sent, ...(headers as Record<string, string>), ...more },
       body,
       ...(localAddress !== undefined && { localAddress }),
     })
-    await answer.text()
-    return answer.status
+    await response.text()
+    return response.status
   }
 }
 
@@ -120,9 +133,8 @@ describe('examples/deploy/mcp.config.ts without TRUST_PROXY', () => {
   })
 
   it('is the default for an empty value and 0', async () => {
-    for (const TRUST_PROXY of ['', '0']) {
-      expect(await makeUp(await start({ TRUST_PROXY }))).to.deep.equal(LIMITED)
-    }
+    for (const given of [{}, { TRUST_PROXY: '' }, { TRUST_PROXY: '0' }])
+      expect((await load(given)).http?.trustProxy).to.equal(false)
   })
 })
 
@@ -144,11 +156,9 @@ describe('examples/deploy/mcp.config.ts with TRUST_PROXY', () => {
     expect(await makeUp(send, '127.0.0.9')).to.deep.equal(LIMITED)
   })
 
-  it('check rejects an invalid value', async () => {
-    const wrong = ['yes', '33', '-1', '1.5']
-    for (const { code, said } of await Promise.all(wrong.map(TRUST_PROXY => check({ TRUST_PROXY })))) {
-      expect([code, /trustProxy/.test(said)], said).to.deep.equal([2, true])
-    }
+  it('fails for an invalid value', async () => {
+    for (const TRUST_PROXY of ['yes', '33', '-1', '1.5'])
+      expect(await startWith({ TRUST_PROXY }).catch(String)).to.match(/trustProxy/)
   })
 
   it('is set in every example file with a proxy in front, and in no other', () => {
@@ -165,45 +175,47 @@ describe('examples/deploy/mcp.config.ts with the secrets of the example', () => 
   const [, { stringData }] = parseAllDocuments(readExample('deploy/kubernetes/config.yaml')).map(each => each.toJS())
   const own = { REDIS_URL: 'redis://127.0.0.1:1', REDIS_PASSWORD: 'b'.repeat(48), METRICS_TOKEN: 'c'.repeat(48) }
 
-  it('check passes with three own secrets', async () => {
+  it('check passes with three own secrets, on an open route', async () => {
     expect(Object.keys({ ...BASE, ...own })).to.include.members(Object.keys(stringData))
-    const { code, said } = await check(own)
-    expect(code, said).to.equal(0)
+    const { output, ended } = run(['check'], { ...BASE, ...own })
+    expect(await ended, output()).to.equal(0)
+    expect(output()).to.match(/^\/mcp .*open$/m)
   })
 
-  for (const [index, [name, value]] of Object.entries<string>(stringData).entries()) {
-    const command = index === 0 ? 'start' : 'check'
-    it(`${command} fails, naming the secret: ${name}`, async () => {
-      const { said, ended } = run([command], { ...BASE, ...own, [name]: value })
-      expect(await ended, said()).to.equal(2)
-      expect(said()).to.include(`${name} is still the example value`).and.not.include(value)
+  it('start fails, naming the secret', async () => {
+    const { MCP_HOST_SECRETS: value } = stringData
+    const { output, ended } = run(['start'], { ...BASE, ...own, MCP_HOST_SECRETS: value })
+    expect(await ended, output()).to.equal(2)
+    expect(output()).to.include('MCP_HOST_SECRETS is still the example value').and.not.include(value)
+  })
+
+  for (const [name, value] of Object.entries<string>(stringData)) {
+    it(`fails for an example value, also in a credentials file: ${name}`, async () => {
+      const files = join(folder, `credentials-${name}`)
+      mkdirSync(files)
+      writeFileSync(join(files, name), `${value}\n`)
+      for (const given of [{ [name]: value }, { CREDENTIALS_DIRECTORY: files }]) {
+        const message = await load({ ...BASE, ...own, ...given }).then(undefined, String)
+        expect(message).to.include(`${name} is still the example value`).and.not.include(value)
+      }
     })
   }
-
-  it('check fails for an example secret in a credentials file', async () => {
-    const files = join(folder, 'credentials')
-    mkdirSync(files)
-    writeFileSync(join(files, 'REDIS_PASSWORD'), `${stringData.REDIS_PASSWORD}\n`)
-    const { code, said } = await check({ ...own, CREDENTIALS_DIRECTORY: files })
-    expect([code, said.includes('REDIS_PASSWORD is still the example value')], said).to.deep.equal([2, true])
-  })
 })
 
 describe('examples/deploy/mcp.config.ts without MCP_HOST_SECRETS', () => {
   const { PUBLIC_URL } = BASE
 
-  it('check fails, naming the variable, when sessions are persistent', async () => {
-    for (const MCP_HOST_SECRETS of [undefined, '', ' , ']) {
-      const given = { REDIS_URL: 'redis://127.0.0.1:1', ...(MCP_HOST_SECRETS !== undefined && { MCP_HOST_SECRETS }) }
-      const { code, said } = await check(given, { PUBLIC_URL })
-      expect(code, said).to.equal(2)
-      expect(said).to.include('openssl rand -base64 32').and.include('MCP_HOST_SECRETS').and.not.include('wrong value')
-    }
+  it('fails, naming the variable, when sessions are persistent', async () => {
+    for (const MCP_HOST_SECRETS of ['', ' , ']) expect((await load({ MCP_HOST_SECRETS })).secrets).to.deep.equal([])
+    const config = await load({ PUBLIC_URL, REDIS_URL: 'redis://127.0.0.1:1' })
+    const message = await startHost({ ...config, toolsets: { main: [one] } }).catch(String)
+    expect(message).to.include('openssl rand -base64 32').and.include('MCP_HOST_SECRETS').and.not.include('wrong value')
   })
 
-  it('check logs a warning when sessions are not persistent', async () => {
-    const { code, said } = await check({}, { PUBLIC_URL })
-    expect([code, said.includes('MCP_HOST_SECRETS')], said).to.deep.equal([0, true])
+  it('logs a warning when sessions are not persistent', async () => {
+    const config = await load({ PUBLIC_URL, PORT: '0' })
+    const { log } = await startHost({ ...config, toolsets: { main: [one] } })
+    expect(log.filter(({ level }) => level === 'warn').map(({ message }) => message)).to.match(/MCP_HOST_SECRETS/)
   })
 })
 
@@ -214,12 +226,11 @@ describe('examples/deploy/mcp.config.ts with the commented login enabled', () =>
     const open = "{ toolsets: 'main' }"
     const closed = text.replace(`'/mcp': ${open}`, `'/mcp': ${route}`).replaceAll(/^( +)\/\/ ('[\w-]+': \{)/gm, '$1$2')
     writeFileSync(join(folder, 'closed.config.ts'), closed)
-    const { said, ended } = run(['check', '--config', 'closed.config.ts'], BASE)
-    expect(await ended, said()).to.equal(0)
-    expect(said())
+    const { output, ended } = run(['check', '--config', 'closed.config.ts'], BASE)
+    expect(await ended, output()).to.equal(0)
+    expect(output())
       .to.match(/^\/mcp .*mcp\.tools/m)
       .and.not.match(/^\/mcp .*open$/m)
-    expect((await check({})).said).to.match(/^\/mcp .*open$/m)
   })
 })
 
@@ -237,8 +248,8 @@ if (isBuiltin('node:sqlite')) {
       writeFileSync(join(credentials, 'MCP_HOST_SECRETS'), `${BASE.MCP_HOST_SECRETS}\n`, { mode: 0o440 })
       writeFileSync(join(folder, 'own.config.ts'), config)
       const given = { CREDENTIALS_DIRECTORY: credentials, STATE_DIRECTORY: state }
-      const { said } = run(['start', '--config', 'own.config.ts'], given)
-      await eventually('it listens', said, text => /^listening on/m.test(text))
+      const { output } = run(['start', '--config', 'own.config.ts'], given)
+      await eventually('it listens', output, text => /^listening on/m.test(text))
       expect(readdirSync(state)).to.include('mcp-host.db')
       expect([existsSync(join(folder, 'state')), readdirSync(credentials)]).to.deep.equal([false, ['MCP_HOST_SECRETS']])
     })

@@ -16,11 +16,12 @@ import {
   startMcpConf,
 } from './support/processes.ts'
 
-const CLIENTS = Array.from({ length: 6 }, (_, index) => `client${index}`)
+/** Of each proxy. */
+const CLIENTS = 3
 /** How the node ends, each time. */
 const ENDS: readonly NodeJS.Signals[] = ['SIGKILL', 'SIGTERM']
-/** Calls that are answered, somehow, before it is started again. */
-const WHILE_DOWN = 150
+/** Calls at each proxy that are answered, somehow, before it is started again. */
+const WHILE_DOWN = 75
 
 interface Run {
   readonly port: number
@@ -39,15 +40,14 @@ interface Tally {
 const started = new Set<RunningProxy>()
 let file: string
 
-beforeEach(() => {
+before(() => {
   file = join(ownFolder(), 'runs')
   writeFileSync(file, '')
 })
-afterEach(async () => {
+after(async () => {
   await Promise.all([...started].map(each => each.stop()))
-  started.clear()
+  removeFolders()
 })
-after(removeFolders)
 
 async function startNode(port: number): Promise<RunningProxy> {
   const command = [process.execPath, bundledFile('test/deploy/support/whose-node.ts'), String(port), file]
@@ -77,11 +77,12 @@ async function callOnce(url: string, who: string, id: string): Promise<{ status:
   }
 }
 
-/** All clients call, each one call after the other, until `stop`. */
-function startCalling(url: string) {
+/** The clients of a proxy call, each one call after the other, until `stop`. */
+function startCalling(proxy: string, url: string) {
   const tally: Tally = { served: new Set(), wrong: [], answers: 0 }
   let stopped = false
-  const all = CLIENTS.map(async who => {
+  const all = Array.from({ length: CLIENTS }, async (_, index) => {
+    const who = `${proxy}${index}`
     for (let count = 1; !stopped; count++) {
       const id = `${who}-${count}`
       const { status, text } = (await callOnce(url, who, id)) ?? { status: 0, text: '' }
@@ -101,35 +102,40 @@ function startCalling(url: string) {
 }
 
 /** Ends the first node and starts it again, again and again, while all clients call. */
-async function callWhileOneEnds(url: string, nodes: readonly [RunningProxy, RunningProxy]): Promise<Tally> {
-  const { tally, stop } = startCalling(url)
+async function callWhileOneEnds(
+  urls: Readonly<Record<string, string>>,
+  nodes: readonly [RunningProxy, RunningProxy],
+): Promise<Tally[]> {
+  const calling = Object.entries(urls).map(([proxy, url]) => startCalling(proxy, url))
+  const tallies = calling.map(({ tally }) => tally)
   const serves = async (port: number, after: number) =>
-    eventually('the node serves', () =>
-      readRuns()
-        .slice(after)
-        .some(run => run.port === port),
-    )
+    eventually('the node serves', () => {
+      const runs = readRuns().slice(after)
+      return Object.keys(urls).every(proxy => runs.some(run => run.port === port && run.who.startsWith(proxy)))
+    })
   try {
     let [first] = nodes
     await serves(first.port, 0)
     for (const end of ENDS) {
-      const before = tally.answers
+      const before = tallies.map(({ answers }) => answers)
       await first.stop(end)
       started.delete(first)
-      await eventually('calls were answered meanwhile', () => tally.answers - before >= WHILE_DOWN)
+      await eventually('calls were answered meanwhile', () =>
+        tallies.every(({ answers }, index) => answers - (before[index] ?? 0) >= WHILE_DOWN),
+      )
       const runs = readRuns().length
       first = await startNode(first.port)
       await serves(first.port, runs)
     }
   } finally {
-    await stop()
+    await Promise.all(calling.map(({ stop }) => stop()))
   }
-  return tally
+  return tallies
 }
 
 /** Compares the results of the clients with the calls that the nodes recorded. */
-function expectOwnResults({ served, wrong }: Tally): void {
-  const runs = readRuns()
+function expectOwnResults(proxy: string, { served, wrong }: Tally): void {
+  const runs = readRuns().filter(({ who }) => who.startsWith(proxy))
   const ids = runs.map(({ id }) => id)
   const mixed = runs.filter(({ id, who }) => id.split('-')[0] !== who)
   const doubled = ids.length - new Set(ids).size
@@ -143,15 +149,15 @@ const PROXIES = [
   ['caddy/Caddyfile', 'caddy', startCaddy],
 ] as const
 
-for (const [name, program, start] of PROXIES)
-  describe(`examples/deploy/${name} during a node restart`, () => {
-    before(function () {
-      needsProgram(this, program, `apt-get install ${program}`)
-    })
+describe('Proxy of examples/deploy during a node restart', () => {
+  let tallies: Tally[]
 
-    it('returns each client its own results and runs no call twice', async () => {
-      const ports = [await freePort(), await freePort()] as const
-      const nodes = await Promise.all([startNode(ports[0]), startNode(ports[1])])
+  before(async function () {
+    for (const [, program] of PROXIES) needsProgram(this, program, `apt-get install ${program}`)
+    const ports = [await freePort(), await freePort()] as const
+    const nodes = await Promise.all([startNode(ports[0]), startNode(ports[1])])
+    const urls: Record<string, string> = {}
+    for (const [, program, start] of PROXIES) {
       const port = await freePort()
       started.add(
         await start(
@@ -159,7 +165,14 @@ for (const [name, program, start] of PROXIES)
           port,
         ),
       )
-      const tally = await callWhileOneEnds(`http://127.0.0.1:${port}/mcp`, nodes)
-      expectOwnResults(tally)
-    })
+      urls[program] = `http://127.0.0.1:${port}/mcp`
+    }
+    tallies = await callWhileOneEnds(urls, nodes)
   })
+
+  for (const [index, [name, program]] of PROXIES.entries()) {
+    it(`returns each client its own results and runs no call twice: ${name}`, () => {
+      expectOwnResults(program, tallies[index] as Tally)
+    })
+  }
+})

@@ -1,13 +1,19 @@
 // Tests that isolated tools in worker processes get the same context and return the same results as other tools.
+import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { MAX_REPLAYED_BYTES, MAX_REPLAYED_REQUESTS } from '../../core/mcp/client-limits.ts'
 import type { TestHost } from '../../core/testing.ts'
 import { REVISIONS } from '../../core/transport.ts'
+import { CORE } from '../cli/run-cli.ts'
+import { makeFolder, removeFolders } from '../config/folder.ts'
+import { bundledFile } from '../support/compiled.ts'
 import { eventually } from '../support/eventually.ts'
 import { createManualClock } from '../support/manual-clock.ts'
-import { TOOLS, testHost } from './bundled.ts'
+import { definePlugin, TOOLS, testHost } from './bundled.ts'
 import { crowd } from './tools.ts'
 
 const config = {
@@ -271,5 +277,80 @@ describe('Isolated tool call', () => {
       server.closeAllConnections()
       server.close()
     }
+  })
+})
+
+describe('Isolated tool of a host', () => {
+  after(removeFolders)
+
+  it('may be every tool of a route with `search`, but for its own two', async () => {
+    await using host = await testHost({
+      ...config,
+      routes: { '/': { toolsets: 'all', search: {} } },
+      tools: { limits: { '*': { isolate: true } } },
+    })
+    await using client = await host.client()
+    const found = await client.callTool('find_tools', { query: 'plain' })
+    expect(JSON.stringify(found.structured)).to.include('plain')
+    const { structured } = await client.callTool('call_tool', { name: 'where', arguments: {} })
+    expect(structured).to.include({ isMainThread: false })
+  })
+
+  it('can be isolated by the operator; the stricter limit wins', async () => {
+    const limits = { where: { isolate: { cpuTime: '100ms' } }, loop_loop: { isolate: { cpuTime: '50ms' } } } as const
+    await using host = await testHost({ ...config, tools: { limits } })
+    await using client = await host.client()
+    expect((await client.callTool('loop_loop')).text).to.match(/^loop_loop.*50 ms.*CPU/)
+  })
+
+  it('receives members of plugins only if they are functions, which are created at their first use', async () => {
+    const created: string[] = []
+    const vault = definePlugin({
+      options: { type: 'object', additionalProperties: false, properties: {} },
+      context: { vault: undefined as object | undefined, tenant: async () => 'none', failing: async () => 'none' },
+      setup(plugin) {
+        plugin.context('vault', () => ({ password: created.push('vault') }))
+        plugin.context('tenant', () => async () => `tenant ${created.push('tenant')}`)
+        plugin.context('failing', () => {
+          throw new Error('no tenant')
+        })
+      },
+    })
+    await using host = await testHost({ ...config, plugins: { vault: vault() } })
+    await using client = await host.client()
+    expect((await client.callTool('members', { name: 'absent' })).text).to.equal('"no value" undefined')
+    expect(created).to.deep.equal([])
+    expect((await client.callTool('members', { name: 'tenant' })).text).to.equal('"no value" tenant 1')
+    expect((await client.callTool('members', { name: 'vault' })).text).to.equal('members failed')
+    expect(created).to.deep.equal(['tenant'])
+    const [refused] = host.logged('error').map(({ err }) => (err as Error).message)
+    expect(refused).to.include('ctx.vault is a value')
+  })
+
+  it('starts processes at the first call and ends them with the host', async () => {
+    const host = await testHost(config)
+    const client = await host.client()
+    const { structured } = await client.callTool('where')
+    const { pid } = structured as { pid: number }
+    const isRunning = () => existsSync(`/proc/${pid}`)
+    expect(isRunning()).to.equal(true)
+    const running = client.callTool('odd_never').catch(error => error)
+    await host.close()
+    await running
+    await eventually('its process has ended', () => !isRunning())
+  })
+
+  it('can have an app, whose page is served', async () => {
+    const folder = await makeFolder({
+      'draw.js': `import { defineTool } from '${CORE}'
+  import { defineApp } from '${pathToFileURL(bundledFile('plugins/apps/define-app.ts'))}'
+  export const draw = defineTool({ name: 'draw', isolate: true, app: defineApp({ name: 'chart', html: '<!doctype html><p>A page</p>' }),
+    handler: () => ({ n: 1 }) })`,
+    })
+    await using host = await testHost({ ...config, toolsets: { all: join(folder, 'draw.js') }, plugins: { apps: {} } })
+    await using client = await host.client()
+    expect(JSON.stringify(await client.readResource('ui://chart/app.html'))).to.include('<p>A page</p>')
+    const { structured, text } = await client.callTool('draw')
+    expect([structured, text]).to.deep.equal([{ n: 1 }, '{"n":1}'])
   })
 })

@@ -49,22 +49,6 @@ describe('Log rate limit', () => {
     expect(describeThrown(faults).message).to.match(/^fault 0\n.{1990,2000}…$/s)
   })
 
-  it('logs the cause of an error without sending it to the client', async () => {
-    const tool = `defineTool({ name: 'fail', handler() {
-      throw new Error('cannot be reached', { cause: new Error('connect ECONNREFUSED') })
-    } })`
-    const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText({ tool }) }))
-    await modern(await running.listening(), 'tools/call', { name: 'fail' })
-    running.child.kill('SIGTERM')
-    const { stderr } = await running.ended
-    const [line] = linesOf(stderr).filter(({ err }) => err)
-    expect(line?.err).to.deep.include({ type: 'Error', message: 'cannot be reached', cause: 'connect ECONNREFUSED' })
-    expect(line?.err.at).to.match(/^mcp\.config\.mjs:\d+:\d+$/)
-    expect(line?.err.stack.split('\n')).to.have.length(4)
-    expect(line?.err.hidden).to.match(/^\d+.*mcp-host: --log-level/)
-    expect(line?.fix).to.match(/ToolError/)
-  })
-
   it('logs an error cause once, shortened, for any value', () => {
     const withCause = (cause: unknown) => describeThrown(new Error('cannot be read: gone', { cause })).cause
     expect(withCause(new Error('gone'))).to.equal(undefined)
@@ -78,9 +62,13 @@ describe('Log rate limit', () => {
     expect(describeThrown(unreadable)).to.deep.equal({ type: 'Error', message: 'a' })
   })
 
-  it('limits and shortens log lines caused by anonymous clients', async () => {
-    const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText() }))
+  it('limits and shortens log lines caused by anonymous clients, and logs the cause of an error', async () => {
+    const tool = `defineTool({ name: 'fail', handler() {
+      throw new Error('cannot be reached', { cause: new Error('connect ECONNREFUSED') })
+    } })`
+    const running = startCli(['start'], await makeFolder({ 'mcp.config.mjs': configText({ tool }) }))
     const url = await running.listening()
+    await modern(url, 'tools/call', { name: 'fail' })
     await askFrom(url, 200)
     running.child.kill('SIGTERM')
     const { stderr, code } = await running.ended
@@ -93,6 +81,12 @@ describe('Log rate limit', () => {
       0,
     ])
     for (const line of refused) expect(JSON.stringify(line).length).to.be.lessThan(4_000)
+    const [line] = lines.filter(({ err }) => err)
+    expect(line?.err).to.deep.include({ type: 'Error', message: 'cannot be reached', cause: 'connect ECONNREFUSED' })
+    expect(line?.err.at).to.match(/^mcp\.config\.mjs:\d+:\d+$/)
+    expect(line?.err.stack.split('\n')).to.have.length(4)
+    expect(line?.err.hidden).to.match(/^\d+.*mcp-host: --log-level/)
+    expect(line?.fix).to.match(/ToolError/)
   })
 })
 

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
 import { type CommandTarget, type Connection, type ConnectOptions, connect, RemoteError } from '../../remote/index.ts'
+import { compiledFile } from '../support/compiled.ts'
 import { eventually } from '../support/eventually.ts'
 
 const SCRIPT = join(import.meta.dirname, 'support/stdio-server.mjs')
@@ -187,22 +188,17 @@ describe('A connection over stdio', () => {
     await eventually('their end', () => processesOf(mark).length === 0)
   })
 
-  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-    it(`leaves no process after ${signal} of the host`, async () => {
-      const mark = newMark()
-      const host = spawn(
-        process.execPath,
-        ['--import', 'tsx', join(import.meta.dirname, 'support/killed-host.ts'), mark],
-        { stdio: ['ignore', 'pipe', 'inherit'] },
-      )
-      await once(host.stdout, 'data')
-      await eventually(
-        'two stubborn programs with children, a third program, and the host',
-        () => processesOf(mark).length === 6,
-      )
-      host.kill(signal)
-      await once(host, 'exit')
-      await eventually('the end of all', () => processesOf(mark).length === 0)
-    })
-  }
+  it('leaves no process after SIGKILL of the host', async () => {
+    const mark = newMark()
+    const args = [compiledFile('test/remote/support/killed-host.ts'), SCRIPT, mark]
+    const host = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(host.stdout, 'data')
+    await eventually(
+      'two stubborn programs with children, a third program, and the host',
+      () => processesOf(mark).length === 6,
+    )
+    host.kill('SIGKILL')
+    await once(host, 'exit')
+    await eventually('the end of all', () => processesOf(mark).length === 0)
+  })
 })
