@@ -129,7 +129,7 @@ if (hasSqlite) {
       running.child.kill('SIGKILL')
       await running.ended
       // Workers end when their primary is gone: until then the file is theirs.
-      const next = startCli(['start', '--workers', '2'], folder, at(url))
+      const next = startCli(['start'], folder, at(url))
       await next.listening()
       expect(toldBy(await (await session.call('talk', { count: 2 })).rest())).to.have.lengthOf(3)
       expect(await comeBack(session, id)).to.deep.equal(missed)
