@@ -23,7 +23,7 @@ import { openStreamingSession } from '../support/streaming-session.ts'
 
 /** More than kernels buffer for a connection. */
 const LARGE = 16 * 1024 * 1024
-const CLIENTS = 10
+const CLIENTS = 4
 const text = 'x'.repeat(LARGE)
 
 const puppet = createPuppet()

@@ -67,7 +67,7 @@ describe('Stalled TLS handshakes', () => {
     const flight = await firstFlight()
     let ended = 0
     const stalled = await Promise.all(
-      Array.from({ length: 200 }, async (_, index) => {
+      Array.from({ length: 100 }, async (_, index) => {
         const socket = await connectTo(url)
         socket.resume().once('close', () => ended++)
         // A quarter says nothing, a quarter stops in the middle, a quarter never answers, and a quarter drips.
@@ -114,7 +114,7 @@ describe('TLS connections', () => {
     const { url, log } = await startSecure(pair, { toolsets: { all: [large] }, http: { writeTimeout: 300 } })
     const { headers, body } = modernRequest('tools/call', { name: 'large', arguments: {} })
     const sockets = await Promise.all(
-      Array.from({ length: 10 }, async () => {
+      Array.from({ length: 4 }, async () => {
         const socket = await openSecure(url, authority)
         socket.pause()
         socket.write(requestBytes(url, body, { headers }))
@@ -230,7 +230,7 @@ describe('TLS connections', () => {
   it('can be cut at any point without errors', async () => {
     const { url, log } = await startSecure(pair)
     const { headers, body } = modernRequest('tools/call', { name: 'echo', arguments: {} })
-    for (let length = 1; length < 400; length += 7) {
+    for (let length = 1; length < 400; length += 13) {
       const socket = await openSecure(url, authority)
       socket.write(requestBytes(url, body, { headers }).subarray(0, length * 2))
       if (length % 2 === 0) await pause(1)
