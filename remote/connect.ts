@@ -1,6 +1,6 @@
 // Connects to a server of any protocol version: detects its era, and opens a session of a legacy server.
 import { Cancellation } from '../core/mcp/cancellation.ts'
-import { isObject } from '../core/mcp/is-object.ts'
+import { isObject } from '../core/mcp/message.ts'
 import type { JsonObject, ServerCapabilities } from '../core/mcp/protocol.ts'
 import { isHandshakeRevision, isModernRevision, LATEST_HANDSHAKE, type Revision } from '../core/mcp/revisions.ts'
 import { BaseConnection } from './connection.ts'

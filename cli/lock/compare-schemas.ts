@@ -1,7 +1,7 @@
 // Compares two versions of a JSON Schema keyword by keyword, and rates whether the newer one accepts less, more or
 // both.
 import { isDeepStrictEqual } from 'node:util'
-import { isObject } from '../../core/mcp/is-object.ts'
+import { isObject } from '../../core/mcp/message.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
 
 /**

@@ -1,5 +1,5 @@
 // Compares two surfaces and rates each difference for clients and models. A field without a rule "may break".
-import { isObject } from '../../core/mcp/is-object.ts'
+import { isObject } from '../../core/mcp/message.ts'
 import type { JsonObject } from '../../core/mcp/protocol.ts'
 import {
   compareSchemas,

@@ -1,5 +1,5 @@
 // Parses the JSON-RPC messages of the client, and writes errors for it.
-import { isObject } from '../../core/mcp/is-object.ts'
+import { isObject } from '../../core/mcp/message.ts'
 import { META } from '../../core/mcp/protocol.ts'
 import { isHandshakeRevision } from '../../core/mcp/revisions.ts'
 import { type Fields, type Id, isId, type OutgoingNotification, parse, type Request } from '../../remote/messages.ts'

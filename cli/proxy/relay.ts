@@ -2,7 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { Cancellation } from '../../core/mcp/cancellation.ts'
 import { matchesGlob } from '../../core/mcp/glob.ts'
-import { isObject } from '../../core/mcp/is-object.ts'
+import { isObject } from '../../core/mcp/message.ts'
 import { createOutput, type Line, readLines } from '../../plugins/transport-stdio/lines.ts'
 import { createToolHeaders } from '../../remote/http/headers.ts'
 import { type Link, sleep, type Timing } from '../../remote/http/link.ts'

@@ -1,6 +1,6 @@
 // Converts token claims to users, and test users to claims.
 import type { User } from '../kernel/user.ts'
-import { isObject } from '../mcp/is-object.ts'
+import { isObject } from '../mcp/message.ts'
 import { flag } from '../mcp/schema-parts.ts'
 import { CLAIM_PATH_PATTERN } from '../mcp/units.ts'
 

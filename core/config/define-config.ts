@@ -3,7 +3,7 @@ import type { ConfiguredPlugin } from '../kernel/define-plugin.ts'
 import type { ConfigureSession, RunSession, ServerSettings } from '../mcp/configure-session.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
 import type { FromJsonSchema } from '../mcp/infer.ts'
-import { isObject } from '../mcp/is-object.ts'
+import { isObject } from '../mcp/message.ts'
 import type { http, route, sessions, tools } from './config-schema.ts'
 
 type Sources = string | Definition | ReadonlyArray<string | Definition>

@@ -2,7 +2,7 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { formatPath, type Path } from '../http/errors.ts'
 import { redactUrl } from '../http/request-target.ts'
-import { isObject } from '../mcp/is-object.ts'
+import { isObject } from '../mcp/message.ts'
 import { nearest } from '../mcp/nearest.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { TOOLSET_NAME_PATTERN } from '../mcp/routes.ts'

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { type ConfigLocation, formatPath, type Path } from '../http/errors.ts'
 import { type Definition, kindOf } from '../mcp/define.ts'
-import { isObject } from '../mcp/is-object.ts'
+import { isObject } from '../mcp/message.ts'
 import { sourceOf } from './define-config.ts'
 import type { LoadedConfig } from './load-config.ts'
 import { type Locate, locateDefinition } from './locate-in-code.ts'

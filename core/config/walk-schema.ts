@@ -2,7 +2,7 @@
 
 import type { Path } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
-import { isObject } from '../mcp/is-object.ts'
+import { isObject } from '../mcp/message.ts'
 import type { JsonSchema } from '../mcp/protocol.ts'
 import { isPlain } from './define-config.ts'
 

@@ -1,6 +1,6 @@
 // Encodes bytes in handler results: base64 in content blocks and contents, JSON strings in structured content.
 import { types } from 'node:util'
-import { isObject } from './is-object.ts'
+import { isObject } from './message.ts'
 import type { SampleParams, SamplingMessage } from './protocol.ts'
 
 export const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array

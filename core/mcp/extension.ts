@@ -4,8 +4,7 @@ import { attributeError } from '../http/describe-thrown.ts'
 import { HostError, StartError } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
 import type { Call } from './call.ts'
-import { isObject } from './is-object.ts'
-import { RESULT_TYPE, RESULT_TYPES, type TypedResult } from './message.ts'
+import { isObject, RESULT_TYPE, RESULT_TYPES, type TypedResult } from './message.ts'
 import { type JsonObject, LISTEN_FILTERS } from './protocol.ts'
 
 /** The accepted part of a `subscriptions/listen` filter. */

@@ -4,9 +4,12 @@ import './error-kinds.ts'
 import { HostError } from '../http/errors.ts'
 import { parseJson } from '../http/json-body.ts'
 import { fits, MAX_BATCH, MAX_ID } from './client-limits.ts'
-import { isObject } from './is-object.ts'
 import type { RequestId } from './protocol.ts'
 import { isRevision, REVISIONS, rulesOf } from './revisions.ts'
+
+/** True for a JSON object, not for arrays and null. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The error for requests of a node that stopped before its response. */
 export const nodeLost = (): HostError => new HostError('nodeLost', { data: { reason: 'node-lost', retryable: true } })

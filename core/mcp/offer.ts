@@ -15,7 +15,7 @@ import {
   checkCombination,
 } from './combinations.ts'
 import type { LiveConfig, RunSession, SessionOptions, SessionRequest } from './configure-session.ts'
-import { isObject } from './is-object.ts'
+import { isObject } from './message.ts'
 import type { JsonObject } from './protocol.ts'
 import type { CompiledRoute } from './routes.ts'
 import type { View, ViewRequest, Views } from './view.ts'

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ResourceReturn } from './define.ts'
 import { base64Of, encodeBlock, encodeContents, isBytes, isData, toJson, toJsonValue } from './encode-bytes.ts'
-import { isObject } from './is-object.ts'
+import { isObject } from './message.ts'
 import type {
   CallToolResult,
   ContentBlock,

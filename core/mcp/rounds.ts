@@ -15,7 +15,7 @@ import {
   requireCapability,
   sendLive,
 } from './client-requests.ts'
-import { isObject } from './is-object.ts'
+import { isObject } from './message.ts'
 import type { ClientCapabilities } from './protocol.ts'
 import { type InputRequest, type OpenRound, sealState } from './request-state.ts'
 import { ToolError } from './tool-error.ts'

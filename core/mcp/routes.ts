@@ -2,7 +2,7 @@
 import { type Path, type Report, StartError, stopAtFirst, tryReport } from '../http/errors.ts'
 import { fill, indexRoutes, PARAMETER, type Pattern, parsePattern, type RouteIndex } from '../http/path-pattern.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
-import { isObject } from './is-object.ts'
+import { isObject } from './message.ts'
 import { didYouMean } from './nearest.ts'
 import type { Revision } from './revisions.ts'
 

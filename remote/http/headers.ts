@@ -1,5 +1,5 @@
 // Request headers, including those that repeat body fields (2026-07-28 basic/transports/streamable-http, "Request Metadata").
-import { isObject } from '../../core/mcp/is-object.ts'
+import { isObject } from '../../core/mcp/message.ts'
 import { collectHeaderParams, type HeaderParam } from '../../core/mcp/schema/header-params.ts'
 import type { Exchange, Fields, Request } from '../messages.ts'
 

@@ -132,7 +132,7 @@ function mayClientImport(from: string, { specifier }: Import): boolean {
 }
 
 /** Files of core that the MCP client engine can import: cancellation, and types, versions and headers of the protocol. */
-const WIRE_FILES = ['cancellation', 'is-object', 'protocol', 'revisions', 'schema/header-params'].map(
+const WIRE_FILES = ['cancellation', 'message', 'protocol', 'revisions', 'schema/header-params'].map(
   name => `core/mcp/${name}.ts`,
 )
 

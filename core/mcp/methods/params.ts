@@ -1,6 +1,6 @@
 // Validates the params of each method once, before plugins and methods use them.
 import type { Call } from '../call.ts'
-import { isObject } from '../is-object.ts'
+import { isObject } from '../message.ts'
 import { type JsonObject, LOG_LEVELS, type LogLevel } from '../protocol.ts'
 
 export interface ParamsOf {

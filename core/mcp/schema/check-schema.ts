@@ -1,7 +1,7 @@
 // Checks author schemas at startup: size, dialect, meta-schema and references.
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { attempt } from '../../http/describe-thrown.ts'
-import { isObject } from '../is-object.ts'
+import { isObject } from '../message.ts'
 import { nearest } from '../nearest.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { DIALECTS, type Dialect, LENIENT } from './ajv.ts'

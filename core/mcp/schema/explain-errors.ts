@@ -1,7 +1,7 @@
 // Explains validation errors to a model, one short line each. The values are untrusted.
 import type { ErrorObject } from 'ajv'
 import type { StandardResult } from '../infer.ts'
-import { isObject } from '../is-object.ts'
+import { isObject } from '../message.ts'
 import { nearest } from '../nearest.ts'
 
 export type SchemaRole = 'input' | 'output'

@@ -1,6 +1,6 @@
 // Tool arguments in `Mcp-Param-*` headers (2026-07-28 basic/transports/streamable-http).
 import { attempt } from '../../http/describe-thrown.ts'
-import { isObject } from '../is-object.ts'
+import { isObject } from '../message.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { subschemas } from './subschemas.ts'
 

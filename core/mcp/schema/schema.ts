@@ -3,7 +3,7 @@ import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { errorText } from '../../http/errors.ts'
 import { toJson } from '../encode-bytes.ts'
 import type { StandardSchema } from '../infer.ts'
-import { isObject } from '../is-object.ts'
+import { isObject } from '../message.ts'
 import type { JsonSchema } from '../protocol.ts'
 import {
   allowReferences,

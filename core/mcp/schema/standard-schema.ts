@@ -1,7 +1,7 @@
 // Standard Schemas (zod, valibot, arktype): JSON Schema conversion, validation, and unsupported forms.
 import { errorText } from '../../http/errors.ts'
 import type { StandardResult, StandardSchema } from '../infer.ts'
-import { isObject } from '../is-object.ts'
+import { isObject } from '../message.ts'
 import type { JsonSchema } from '../protocol.ts'
 import { SchemaError } from './check-schema.ts'
 import { type Checked, explainIssues, type SchemaRole } from './explain-errors.ts'

@@ -1,5 +1,5 @@
 // Walks the subschemas of a JSON Schema, up to limits.
-import { isObject } from '../is-object.ts'
+import { isObject } from '../message.ts'
 import type { JsonSchema } from '../protocol.ts'
 
 // 2026-07-28, basic, "Composition-Keyword Resource Use".

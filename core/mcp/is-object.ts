@@ -1,5 +1,0 @@
-// Tests whether a value is a JSON object.
-
-/** Excludes arrays and null. */
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
