@@ -11,7 +11,7 @@ import { collectKeys } from '../core/config/declared-keys.ts'
 import { DESCRIBED } from '../core/config/explain-problems.ts'
 import { createWritingAjv, OWN_FORMATS, schemaKey } from '../core/config/validate-value.ts'
 import { pluginsOf } from '../core/create-host.ts'
-import { EXTENSION_SCHEMA, PLUGIN_SCHEMA, TOOL_KEY_SCHEMA } from '../core/mcp/definition-schema.ts'
+import { EXTENSION_SCHEMA, PLUGIN_SCHEMA, TOOL_KEY_SCHEMA } from '../core/mcp/definitions/definition-schema.ts'
 import { DIALECTS, type Dialect, LENIENT } from '../core/mcp/schema/ajv.ts'
 import { builtInPlugins } from '../plugins/index.ts'
 

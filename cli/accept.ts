@@ -1,7 +1,7 @@
 // `mcp-host accept`: reads the tools and prompts of upstream servers, and writes them to the lock file.
 import { printable } from '../client/text.ts'
 import { LOCK_NAME } from '../core/host.ts'
-import type { JsonObject } from '../core/mcp/protocol.ts'
+import type { JsonObject } from '../core/mcp/wire/protocol.ts'
 import { withHash } from '../plugins/families/canonical-json/index.ts'
 import { isLoginNeeded } from '../plugins/upstream/failures.ts'
 import { createLockEntry, type LockEntry } from '../plugins/upstream/lock-entry.ts'

@@ -2,7 +2,7 @@
 
 import { shortName } from '../core/config/problems.ts'
 import type { Host } from '../core/host.ts'
-import type { RouteSummary } from '../core/mcp/route-summary.ts'
+import type { RouteSummary } from '../core/mcp/routes/route-summary.ts'
 import { MODERN_REVISION } from '../core/transport.ts'
 import { type CommandContext, type Starter, selfCommand } from './context.ts'
 import { commandLines, formatColumns, tableLines } from './render.ts'

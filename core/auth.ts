@@ -18,10 +18,7 @@ export { assertInstalled } from './http/optional-packages.ts'
 export { canonicalPath, parseHost, redactUrl } from './http/request-target.ts'
 export { publicKeyTypeOf } from './kernel/secrets.ts'
 export { userKey } from './kernel/user.ts'
-export type { ProtectedResource, TokenBinding } from './mcp/access-decider.ts'
-export type { ItemKind, ResourceItem, ToolItem } from './mcp/catalog.ts'
-export { globsOverlap, matchesGlob } from './mcp/glob.ts'
-export { canSubscribeNow, findResource, findSubscribable } from './mcp/methods/resources.ts'
+export type { ItemKind, ResourceItem, ToolItem } from './mcp/definitions/catalog.ts'
 export {
   ENDPOINT_URL_PATTERN,
   HTTP_URL_PATTERN,
@@ -31,6 +28,9 @@ export {
   KEYS_URL,
   LISTEN_ADDRESS,
   SCOPE,
-} from './mcp/schema-parts.ts'
+} from './mcp/definitions/schema-parts.ts'
+export { globsOverlap, matchesGlob } from './mcp/glob.ts'
+export { canSubscribeNow, findResource, findSubscribable } from './mcp/methods/resources.ts'
+export type { ProtectedResource, TokenBinding } from './mcp/routes/access-decider.ts'
 export { createMemoryStore, type MemoryDump } from './store/memory-store.ts'
 export type { Store } from './store/store.ts'

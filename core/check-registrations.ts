@@ -9,10 +9,10 @@ import type { InternalHost } from './internal-host.ts'
 import { BODY_TYPES } from './kernel/body.ts'
 import type { Endpoint } from './kernel/endpoint.ts'
 import { isKoaApp } from './kernel/write-errors.ts'
-import type { Call } from './mcp/call.ts'
-import { EXTENSION_SCHEMA, TOOL_KEY_SCHEMA } from './mcp/definition-schema.ts'
+import type { Call } from './mcp/calls/call.ts'
+import type { ToolKey } from './mcp/calls/tool-key-handlers.ts'
+import { EXTENSION_SCHEMA, TOOL_KEY_SCHEMA } from './mcp/definitions/definition-schema.ts'
 import { resultError } from './mcp/dispatch.ts'
-import type { ToolKey } from './mcp/tool-key-handlers.ts'
 
 type Fail = (why: string) => StartError
 /** Throws for invalid arguments; returns the arguments to register. */

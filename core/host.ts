@@ -59,21 +59,21 @@ import {
 } from './kernel/set-up.ts'
 import { createInFlight, createShutdown, type InFlight, type Shutdown } from './kernel/shutdown.ts'
 import { createSlots } from './kernel/slots.ts'
-import type { CatalogItem } from './mcp/catalog.ts'
-import type { Definition, RuntimeHost } from './mcp/define.ts'
+import type { Observer } from './mcp/calls/observe.ts'
+import { createPseudonyms } from './mcp/calls/pseudonyms.ts'
+import type { CatalogItem } from './mcp/definitions/catalog.ts'
+import type { Definition, RuntimeHost } from './mcp/definitions/define.ts'
+import { reportNameClashes, validDefinitions, warnOfPages } from './mcp/definitions/valid-definitions.ts'
 import {
   createMcpPluginHost,
   createMcpRegistrations,
   createRevisions,
   type McpRegistrations,
 } from './mcp/mcp-plugin-host.ts'
-import { encodeError } from './mcp/message.ts'
-import type { Observer } from './mcp/observe.ts'
-import { createPseudonyms } from './mcp/pseudonyms.ts'
-import { type RouteDetails, type RouteSummary, summarizeRoute } from './mcp/route-summary.ts'
-import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes.ts'
+import { type RouteDetails, type RouteSummary, summarizeRoute } from './mcp/routes/route-summary.ts'
+import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes/routes.ts'
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
-import { reportNameClashes, validDefinitions, warnOfPages } from './mcp/valid-definitions.ts'
+import { encodeError } from './mcp/wire/message.ts'
 import type { KeptWarnings, Operator, OperatorProgram } from './operator.ts'
 import type { Plugin as HostPlugin, PluginHost } from './plugin-host.ts'
 import { type ConnectedClient, connectClient } from './sessions/connect-client.ts'

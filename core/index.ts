@@ -2,7 +2,6 @@
 export { type Config, defineConfig, type RouteSettings, type ToolsetSource } from './config/define-config.ts'
 export { HostError, StartError } from './http/errors.ts'
 export type { User } from './kernel/user.ts'
-export type { ConfigureSession, RunSession } from './mcp/configure-session.ts'
 export {
   type CallContext,
   type Definition,
@@ -15,8 +14,10 @@ export {
   type RuntimeItems,
   type ToolDefinition,
   type ToolReturn,
-} from './mcp/define.ts'
-export type { StandardSchema, Typed } from './mcp/infer.ts'
+} from './mcp/definitions/define.ts'
+export type { StandardSchema, Typed } from './mcp/definitions/infer.ts'
+export { ToolError } from './mcp/definitions/tool-error.ts'
+export type { ConfigureSession, RunSession } from './mcp/routes/configure-session.ts'
 export type {
   CallToolResult,
   ContentBlock,
@@ -33,6 +34,5 @@ export type {
   ResourceContents,
   SampleParams,
   SampleResult,
-} from './mcp/protocol.ts'
-export { ToolError } from './mcp/tool-error.ts'
+} from './mcp/wire/protocol.ts'
 export { definePlugin, type PluginFactory, withPlugins } from './plugin-host.ts'

@@ -10,11 +10,9 @@ export { lruLimit } from './http/lru-limit.ts'
 export type { InternalExamination, InternalHost, Services } from './internal-host.ts'
 export { isConfiguredPlugin } from './kernel/define-plugin.ts'
 export type { CrossOrigin, Timeline } from './kernel/endpoint.ts'
-export { CallQueue } from './mcp/call-queue.ts'
-export type { BuiltInContext } from './mcp/define.ts'
-export { FairQueue, type Queued } from './mcp/fair-queue.ts'
-export { didYouMean, nearest } from './mcp/nearest.ts'
-export { compileSchema } from './mcp/schema/schema.ts'
+export { CallQueue } from './mcp/calls/call-queue.ts'
+export { FairQueue, type Queued } from './mcp/calls/fair-queue.ts'
+export type { BuiltInContext } from './mcp/definitions/define.ts'
 export {
   choice,
   closed,
@@ -27,7 +25,9 @@ export {
   size,
   text,
   words,
-} from './mcp/schema-parts.ts'
+} from './mcp/definitions/schema-parts.ts'
+export { didYouMean, nearest } from './mcp/nearest.ts'
+export { compileSchema } from './mcp/schema/schema.ts'
 export type { KeptWarning, Operator } from './operator.ts'
 export type { Slots } from './slots.ts'
 

@@ -3,7 +3,7 @@ import type { InspectedAddress } from './access/inspect-access.ts'
 import type { HttpServerFactory } from './http/create-server.ts'
 import type { Path } from './http/errors.ts'
 import type { UserName } from './kernel/user.ts'
-import type { RouteSummary } from './mcp/route-summary.ts'
+import type { RouteSummary } from './mcp/routes/route-summary.ts'
 
 /** Services of the program that runs the host, such as the CLI. Plugins declare its members. */
 // biome-ignore lint/suspicious/noEmptyInterface: plugins/index.ts declares its members

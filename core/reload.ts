@@ -8,7 +8,7 @@ import { formatPath, type Path } from './http/errors.ts'
 import type { Logger } from './kernel/log.ts'
 import type { PluginInstance } from './kernel/plugin-plan.ts'
 import type { Secrets } from './kernel/secrets.ts'
-import type { Definition } from './mcp/define.ts'
+import type { Definition } from './mcp/definitions/define.ts'
 import type { KeptWarnings } from './operator.ts'
 
 /** A new import creates new functions, so functions with the same source text count as equal. */

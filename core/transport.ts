@@ -16,9 +16,13 @@ export type {
   RequestInfo,
   RequestSender,
   ToolsetChoice,
-} from './mcp/call.ts'
-export { Cancellation } from './mcp/cancellation.ts'
-export { type Change, type ChangeBus, createChangeBus } from './mcp/change-bus.ts'
+} from './mcp/calls/call.ts'
+export { isValidResponse, missingCapability } from './mcp/calls/client-requests.ts'
+export { callOf, contextCancellation, createCallFetch, roundOf } from './mcp/calls/context.ts'
+export type { RouteExtensions } from './mcp/calls/extension.ts'
+export { FairQueue, type Queued } from './mcp/calls/fair-queue.ts'
+export type { InputRequest } from './mcp/calls/request-state.ts'
+export { InputRequired } from './mcp/calls/rounds.ts'
 export {
   checkUri,
   limitOwnerOf,
@@ -31,12 +35,14 @@ export {
   sizeProblem,
   WATCH_COST,
 } from './mcp/client-limits.ts'
-export { isValidResponse, missingCapability } from './mcp/client-requests.ts'
-export { callOf, contextCancellation, createCallFetch, roundOf } from './mcp/context.ts'
+export { type Change, type ChangeBus, createChangeBus } from './mcp/definitions/change-bus.ts'
+export { describeIsolationLimits } from './mcp/definitions/isolate.ts'
 export { encodeResponse } from './mcp/dispatch.ts'
-export type { RouteExtensions } from './mcp/extension.ts'
-export { FairQueue, type Queued } from './mcp/fair-queue.ts'
-export { describeIsolationLimits } from './mcp/isolate.ts'
+export { clientInfoProblem } from './mcp/methods/params.ts'
+export { plainText } from './mcp/plain-text.ts'
+export type { View } from './mcp/routes/view.ts'
+export { Cancellation } from './mcp/wire/cancellation.ts'
+export { checkHeaderParams, decodeHeaderValue } from './mcp/wire/header-params.ts'
 export {
   type EncodedResponse,
   encodeError,
@@ -45,11 +51,8 @@ export {
   requireBatches,
   type ValidMessage,
   validBatch,
-} from './mcp/message.ts'
-export { clientInfoProblem } from './mcp/methods/params.ts'
-export { plainText } from './mcp/plain-text.ts'
-export { LIST_FILTERS, LOG_LEVELS, META, type RequestId } from './mcp/protocol.ts'
-export type { InputRequest } from './mcp/request-state.ts'
+} from './mcp/wire/message.ts'
+export { LIST_FILTERS, LOG_LEVELS, META, type RequestId } from './mcp/wire/protocol.ts'
 export {
   ASSUMED_REVISION,
   HANDSHAKE_REVISIONS,
@@ -59,10 +62,7 @@ export {
   MODERN_REVISION,
   REVISIONS,
   rulesOf,
-} from './mcp/revisions.ts'
-export { InputRequired } from './mcp/rounds.ts'
-export { checkHeaderParams, decodeHeaderValue } from './mcp/schema/header-params.ts'
-export type { View } from './mcp/view.ts'
+} from './mcp/wire/revisions.ts'
 export {
   type ChangeFeed,
   createWatchCharges,

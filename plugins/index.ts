@@ -91,7 +91,7 @@ declare module '../core/config/define-config.ts' {
   }
 }
 
-declare module '../core/mcp/define.ts' {
+declare module '../core/mcp/definitions/define.ts' {
   interface BuiltInToolKeys {
     /** Runs calls as tasks. */
     task?: TaskSetting

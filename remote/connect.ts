@@ -1,8 +1,8 @@
 // Connects to a server of any protocol version: detects its era, and opens a session of a legacy server.
-import { Cancellation } from '../core/mcp/cancellation.ts'
-import { isObject } from '../core/mcp/message.ts'
-import type { JsonObject, ServerCapabilities } from '../core/mcp/protocol.ts'
-import { isHandshakeRevision, isModernRevision, LATEST_HANDSHAKE, type Revision } from '../core/mcp/revisions.ts'
+import { Cancellation } from '../core/mcp/wire/cancellation.ts'
+import { isObject } from '../core/mcp/wire/message.ts'
+import type { JsonObject, ServerCapabilities } from '../core/mcp/wire/protocol.ts'
+import { isHandshakeRevision, isModernRevision, LATEST_HANDSHAKE, type Revision } from '../core/mcp/wire/revisions.ts'
 import { BaseConnection } from './connection.ts'
 import type { CommandTarget, Connection, ConnectOptions, HttpTarget, Target } from './connection-types.ts'
 import { RemoteError } from './errors.ts'

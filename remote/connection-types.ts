@@ -1,8 +1,8 @@
 // Types of the MCP client engine.
 import type { Dispatcher } from 'undici'
-import type { Cancellation } from '../core/mcp/cancellation.ts'
-import type { ClientCapabilities, Implementation, JsonObject, ServerCapabilities } from '../core/mcp/protocol.ts'
-import type { Revision } from '../core/mcp/revisions.ts'
+import type { Cancellation } from '../core/mcp/wire/cancellation.ts'
+import type { ClientCapabilities, Implementation, JsonObject, ServerCapabilities } from '../core/mcp/wire/protocol.ts'
+import type { Revision } from '../core/mcp/wire/revisions.ts'
 import type { RemoteError } from './errors.ts'
 
 /** `modern`: requests carry version and capabilities (2026-07-28). `legacy`: starts with `initialize`. */
@@ -80,10 +80,7 @@ export interface ConnectOptions {
   readonly maxMessage?: number
   /** Time that a message waits for an unreachable server. Default: 0. */
   readonly retryTimeout?: number
-  /**
-   * Handles requests of the server. Without a handler, and for methods outside `capabilities`, the server gets error
-   * -32601.
-   */
+  /** Handles requests of the server. Without it, and for methods outside `capabilities`, the server gets error -32601. */
   readonly onRequest?: (request: ServerRequest) => Promise<JsonObject>
   readonly onNotification?: (notification: ServerNotification) => void
   /** A line that the server printed to stderr, or to stdout if it is not JSON. */

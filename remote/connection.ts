@@ -1,9 +1,9 @@
 // A connection over a transport: request ids, requests of the server, notifications, progress, cancellation and time limits.
 
-import { Cancellation } from '../core/mcp/cancellation.ts'
-import { isObject } from '../core/mcp/message.ts'
-import { type Implementation, type JsonObject, META, type ServerCapabilities } from '../core/mcp/protocol.ts'
-import { MODERN_REVISION, type Revision } from '../core/mcp/revisions.ts'
+import { Cancellation } from '../core/mcp/wire/cancellation.ts'
+import { isObject } from '../core/mcp/wire/message.ts'
+import { type Implementation, type JsonObject, META, type ServerCapabilities } from '../core/mcp/wire/protocol.ts'
+import { MODERN_REVISION, type Revision } from '../core/mcp/wire/revisions.ts'
 import type {
   Connection,
   ConnectOptions,

@@ -1,7 +1,7 @@
 // JSON-RPC messages, and exchanges: a message to the server with the responses that it waits for.
 
-import { Cancellation } from '../core/mcp/cancellation.ts'
-import { isObject } from '../core/mcp/message.ts'
+import { Cancellation } from '../core/mcp/wire/cancellation.ts'
+import { isObject } from '../core/mcp/wire/message.ts'
 
 export type Id = string | number
 export type Fields = Readonly<Record<string, unknown>>

@@ -118,8 +118,8 @@ describe('Rules of the architecture test', () => {
     ['core/host.ts', '../client/index.ts'],
     ['core/host.ts', '../cli/main.ts'],
     ['core/host.ts', 'express'],
-    ['core/mcp/protocol.ts', '@modelcontextprotocol/server', true],
-    ['core/mcp/catalog.ts', '?'],
+    ['core/mcp/wire/protocol.ts', '@modelcontextprotocol/server', true],
+    ['core/mcp/definitions/catalog.ts', '?'],
     ['plugins/health/index.ts', '../../core/http/errors.ts', true],
     ['plugins/health/index.ts', '../transport-streamable/index.ts'],
     ['plugins/health/index.ts', '../families/redis/index.ts', true],
@@ -133,7 +133,7 @@ describe('Rules of the architecture test', () => {
     ['core/host.ts', '../remote/index.ts', true],
     ['client/token.ts', '../remote/index.ts', true],
     ['remote/connection.ts', '../core/index.ts', true],
-    ['remote/connection.ts', '../core/mcp/catalog.ts', true],
+    ['remote/connection.ts', '../core/mcp/definitions/catalog.ts', true],
     ['remote/connection.ts', '../client/index.ts'],
     ['remote/connection.ts', '@modelcontextprotocol/client', true],
     ['client/token.ts', '../core/index.ts', true],
@@ -148,10 +148,10 @@ describe('Rules of the architecture test', () => {
   }
 
   for (const [file, next] of [
-    ['core/kernel/order.ts', 'core/mcp/call.ts'],
-    ['core/mcp/call.ts', 'core/sessions/session.ts'],
+    ['core/kernel/order.ts', 'core/mcp/calls/call.ts'],
+    ['core/mcp/calls/call.ts', 'core/sessions/session.ts'],
     ['core/access/authorize.ts', 'core/config/units.ts'],
-    ['core/mcp/view.ts', 'core/host.ts'],
+    ['core/mcp/routes/view.ts', 'core/host.ts'],
     ['core/http/sse.ts', 'core/kernel/log.ts'],
     ['core/host.ts', 'core/testing/test-host.ts'],
   ] as const) {
@@ -249,9 +249,9 @@ describe('Source files', () => {
     expect(files.filter(file => /manager|service|util|helper/i.test(basename(file)))).to.deep.equal([])
   })
 
-  it('name protocol versions in core/mcp/revisions.ts only', () => {
+  it('name protocol versions in core/mcp/wire/revisions.ts only', () => {
     const named = files
-      .filter(file => /^(?:core|plugins)\//.test(file) && file !== 'core/mcp/revisions.ts')
+      .filter(file => /^(?:core|plugins)\//.test(file) && file !== 'core/mcp/wire/revisions.ts')
       .filter(file => REVISIONS.some(revision => withoutComments(read(file)).includes(revision)))
     expect(named).to.deep.equal([])
     const comparing = files.filter(file => /[!=]== MODERN_REVISION|MODERN_REVISION [!=]==/.test(read(file)))

@@ -1,6 +1,6 @@
 // Elicitation during a call (form mode): prompts for each field, or declines without a terminal.
 import { isObject } from '../../client/text.ts'
-import type { ElicitParams, ElicitResult, JsonObject } from '../../core/mcp/protocol.ts'
+import type { ElicitParams, ElicitResult, JsonObject } from '../../core/mcp/wire/protocol.ts'
 import { RemoteError } from '../../remote/index.ts'
 import type { CommandContext } from '../context.ts'
 import { isInteractive, prompt } from './terminal.ts'

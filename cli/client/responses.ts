@@ -1,8 +1,8 @@
 // Reads lists and results of a server, and repairs invalid entries, with a warning for each.
 import { isObject, printable } from '../../client/text.ts'
 import { StartError } from '../../core/http/errors.ts'
-import type { CallToolResult, JsonObject } from '../../core/mcp/protocol.ts'
-import { isBlock } from '../../core/mcp/results.ts'
+import { isBlock } from '../../core/mcp/calls/results.ts'
+import type { CallToolResult, JsonObject } from '../../core/mcp/wire/protocol.ts'
 import { type Connection, RemoteError } from '../../remote/index.ts'
 import { MAX_MESSAGE } from '../../remote/messages.ts'
 

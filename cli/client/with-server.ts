@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { withTimeout } from '../../core/http/clock.ts'
 import { StartError } from '../../core/http/errors.ts'
-import type { ElicitParams, ElicitResult } from '../../core/mcp/protocol.ts'
+import type { ElicitParams, ElicitResult } from '../../core/mcp/wire/protocol.ts'
 import type { Connection } from '../../remote/index.ts'
 import { type CommandValues, readSeconds } from '../command.ts'
 import type { CommandContext } from '../context.ts'

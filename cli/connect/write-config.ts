@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { applyEdits, getNodeValue, modify, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { printable } from '../../client/text.ts'
 import { errorText, StartError } from '../../core/http/errors.ts'
-import { isObject } from '../../core/mcp/message.ts'
+import { isObject } from '../../core/mcp/wire/message.ts'
 import { usage } from '../context.ts'
 
 const MAX_BACKUPS = 100

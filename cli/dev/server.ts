@@ -4,7 +4,7 @@ import type { LoadedConfig } from '../../core/config/load-config.ts'
 import { projectFiles, trackModules } from '../../core/config/module-graph.ts'
 import type { CreateHostOptions, Host, ReloadReport } from '../../core/host.ts'
 import { errorText } from '../../core/http/errors.ts'
-import type { RouteSummary } from '../../core/mcp/route-summary.ts'
+import type { RouteSummary } from '../../core/mcp/routes/route-summary.ts'
 import {
   type CONFIG_OPTION,
   type CommandValues,

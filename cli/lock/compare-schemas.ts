@@ -1,8 +1,8 @@
 // Compares two versions of a JSON Schema keyword by keyword, and rates whether the newer one accepts less, more or
 // both.
 import { isDeepStrictEqual } from 'node:util'
-import { isObject } from '../../core/mcp/message.ts'
-import type { JsonObject } from '../../core/mcp/protocol.ts'
+import { isObject } from '../../core/mcp/wire/message.ts'
+import type { JsonObject } from '../../core/mcp/wire/protocol.ts'
 
 /**
  * Effect on accepted values: `less`, `more` or both (`other`); `unknown`: not judged. `words`: only text differs. `same`: a

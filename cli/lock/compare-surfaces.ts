@@ -1,6 +1,6 @@
 // Compares two surfaces and rates each difference for clients and models. A field without a rule "may break".
-import { isObject } from '../../core/mcp/message.ts'
-import type { JsonObject } from '../../core/mcp/protocol.ts'
+import { isObject } from '../../core/mcp/wire/message.ts'
+import type { JsonObject } from '../../core/mcp/wire/protocol.ts'
 import {
   compareSchemas,
   createNameMarks,

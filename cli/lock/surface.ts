@@ -1,5 +1,5 @@
 // The surface of a config, for `mcp-host lock` and `start --frozen`: deterministic on every machine.
-import type { JsonObject } from '../../core/mcp/protocol.ts'
+import type { JsonObject } from '../../core/mcp/wire/protocol.ts'
 import type { LockEntry } from '../../plugins/upstream/lock-entry.ts'
 
 /** A lock file: the surface of a config, and accepted definitions of its upstream servers. */

@@ -1,7 +1,7 @@
 // Parses the JSON-RPC messages of the client, and writes errors for it.
-import { isObject } from '../../core/mcp/message.ts'
-import { META } from '../../core/mcp/protocol.ts'
-import { isHandshakeRevision } from '../../core/mcp/revisions.ts'
+import { isObject } from '../../core/mcp/wire/message.ts'
+import { META } from '../../core/mcp/wire/protocol.ts'
+import { isHandshakeRevision } from '../../core/mcp/wire/revisions.ts'
 import { type Fields, type Id, isId, type OutgoingNotification, parse, type Request } from '../../remote/messages.ts'
 
 /** An error response to the client. */

@@ -1,8 +1,8 @@
 // Relays lines between a client and a remote server until the input ends. Only tool lists are changed.
 import type { Readable, Writable } from 'node:stream'
-import { Cancellation } from '../../core/mcp/cancellation.ts'
 import { matchesGlob } from '../../core/mcp/glob.ts'
-import { isObject } from '../../core/mcp/message.ts'
+import { Cancellation } from '../../core/mcp/wire/cancellation.ts'
+import { isObject } from '../../core/mcp/wire/message.ts'
 import { createOutput, type Line, readLines } from '../../plugins/transport-stdio/lines.ts'
 import { createToolHeaders } from '../../remote/http/headers.ts'
 import { type Link, sleep, type Timing } from '../../remote/http/link.ts'

@@ -1,5 +1,5 @@
 // Reports which clients use legacy protocol features.
-import { MODERN_REVISION, REVISIONS, rulesOf } from '../../core/mcp/revisions.ts'
+import { MODERN_REVISION, REVISIONS, rulesOf } from '../../core/mcp/wire/revisions.ts'
 import { isoTime } from '../text.ts'
 import { createDistinct, createRanking, type Ranked } from './counts.ts'
 import type { LoggedRequest } from './log-lines.ts'

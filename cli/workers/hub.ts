@@ -1,7 +1,7 @@
 // The hub in the primary that connects workers: broadcasts, direct messages, requests to all workers and shared counters. Worker side: hub-client.ts.
 import cluster from 'node:cluster'
 import type { Logger } from '../../core/kernel/log.ts'
-import { isObject } from '../../core/mcp/message.ts'
+import { isObject } from '../../core/mcp/wire/message.ts'
 import { createMemoryCounter, MAX_CALLERS } from '../../plugins/rate-limit/memory-counter.ts'
 import {
   type CountArguments,

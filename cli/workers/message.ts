@@ -2,7 +2,7 @@
 
 import type { CountTogether } from '../../core/kernel/kernel-host.ts'
 import type { CloseReport } from '../../core/kernel/shutdown.ts'
-import type { RouteSummary } from '../../core/mcp/route-summary.ts'
+import type { RouteSummary } from '../../core/mcp/routes/route-summary.ts'
 
 export type CountArguments = Parameters<CountTogether>
 export type CountResult = Awaited<ReturnType<CountTogether>>

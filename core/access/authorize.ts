@@ -7,6 +7,8 @@ import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
+import type { AdmitCaller, Call } from '../mcp/calls/call.ts'
+import type { CatalogItem } from '../mcp/definitions/catalog.ts'
 import type {
   AccessDecider,
   AccessServices,
@@ -14,9 +16,7 @@ import type {
   Denial,
   ProtectedResource,
   TokenBinding,
-} from '../mcp/access-decider.ts'
-import type { AdmitCaller, Call } from '../mcp/call.ts'
-import type { CatalogItem } from '../mcp/catalog.ts'
+} from '../mcp/routes/access-decider.ts'
 import { boundKey } from './claims.ts'
 
 const OPEN_AUDIENCE: Audience = { key: '', denialOf: () => undefined }

@@ -8,7 +8,7 @@ import type { HostContext, HostMiddleware } from '../kernel/endpoint.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Route } from '../kernel/route.ts'
 import { type User, userKey } from '../kernel/user.ts'
-import type { AccessServices } from '../mcp/access-decider.ts'
+import type { AccessServices } from '../mcp/routes/access-decider.ts'
 import { challenge, proofAlgorithmsFor, servicesOf, withOtherChallenges } from './authorize.ts'
 import { boundKey } from './claims.ts'
 

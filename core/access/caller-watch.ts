@@ -2,7 +2,7 @@
 import type { Clock } from '../http/clock.ts'
 import { attempt } from '../http/describe-thrown.ts'
 import type { User } from '../kernel/user.ts'
-import type { AdmitCaller } from '../mcp/call.ts'
+import type { AdmitCaller } from '../mcp/calls/call.ts'
 
 /** Maximum timer delay, milliseconds. Longer streams end after this time, and the client reconnects. */
 const MAX_DELAY = 2 ** 31 - 1

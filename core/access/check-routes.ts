@@ -7,8 +7,8 @@ import type { Logger } from '../kernel/log.ts'
 import type { ServedEndpoint } from '../kernel/pipeline.ts'
 import type { Provides, SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
-import { describeToolset } from '../mcp/catalog.ts'
-import type { CompiledRoute } from '../mcp/routes.ts'
+import { describeToolset } from '../mcp/definitions/catalog.ts'
+import type { CompiledRoute } from '../mcp/routes/routes.ts'
 import type { LeastScopesParts } from './least-scopes.ts'
 
 export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin, report: Report) {

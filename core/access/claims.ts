@@ -1,8 +1,8 @@
 // Converts token claims to users, and test users to claims.
 import type { User } from '../kernel/user.ts'
-import { isObject } from '../mcp/message.ts'
-import { flag } from '../mcp/schema-parts.ts'
+import { flag } from '../mcp/definitions/schema-parts.ts'
 import { CLAIM_PATH_PATTERN } from '../mcp/units.ts'
+import { isObject } from '../mcp/wire/message.ts'
 
 /** The claims of a token. */
 export type Claims = Readonly<Record<string, unknown>>

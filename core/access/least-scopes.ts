@@ -2,10 +2,10 @@
 
 import { type Report, StartError } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
-import type { AccessServices, LeastScopes } from '../mcp/access-decider.ts'
-import { type Catalog, type CatalogItem, EVERYWHERE } from '../mcp/catalog.ts'
+import { type Catalog, type CatalogItem, EVERYWHERE } from '../mcp/definitions/catalog.ts'
 import { didYouMean } from '../mcp/nearest.ts'
-import type { CompiledRoute } from '../mcp/routes.ts'
+import type { AccessServices, LeastScopes } from '../mcp/routes/access-decider.ts'
+import type { CompiledRoute } from '../mcp/routes/routes.ts'
 
 export interface LeastScopesParts {
   readonly routes: readonly CompiledRoute[]

@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs'
 import { formatPath, type Path } from '../http/errors.ts'
-import { type Definition, kindOf } from '../mcp/define.ts'
-import { DEFINITION_SCHEMAS } from '../mcp/definition-schema.ts'
+import { type Definition, kindOf } from '../mcp/definitions/define.ts'
+import { DEFINITION_SCHEMAS } from '../mcp/definitions/definition-schema.ts'
 import type { DeclaredKeys } from './declared-keys.ts'
 import { isPlain } from './define-config.ts'
 import type { Finding } from './explain-problems.ts'

@@ -1,9 +1,6 @@
 // The JSON Schema (draft 2020-12) of a config, with its defaults. define-config.ts infers the types from it.
 
 import { getOrCreate } from '../http/get-or-create.ts'
-import type { JsonSchema } from '../mcp/protocol.ts'
-import { MODERN_REVISION } from '../mcp/revisions.ts'
-import { TOOLSET_NAME_PATTERN } from '../mcp/routes.ts'
 import {
   closed,
   count,
@@ -19,8 +16,11 @@ import {
   positiveDuration,
   SCOPE,
   text,
-} from '../mcp/schema-parts.ts'
+} from '../mcp/definitions/schema-parts.ts'
+import { TOOLSET_NAME_PATTERN } from '../mcp/routes/routes.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
+import type { JsonSchema } from '../mcp/wire/protocol.ts'
+import { MODERN_REVISION } from '../mcp/wire/revisions.ts'
 import { collectKeys, type DeclaredKeys, type Declaring } from './declared-keys.ts'
 
 export const ROUTE_PATH_PATTERN = '^/'

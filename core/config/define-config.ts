@@ -1,9 +1,9 @@
 // The types of the config, inferred from config-schema.ts.
 import type { ConfiguredPlugin } from '../kernel/define-plugin.ts'
-import type { ConfigureSession, RunSession, ServerSettings } from '../mcp/configure-session.ts'
-import { type Definition, kindOf } from '../mcp/define.ts'
-import type { FromJsonSchema } from '../mcp/infer.ts'
-import { isObject } from '../mcp/message.ts'
+import { type Definition, kindOf } from '../mcp/definitions/define.ts'
+import type { FromJsonSchema } from '../mcp/definitions/infer.ts'
+import type { ConfigureSession, RunSession, ServerSettings } from '../mcp/routes/configure-session.ts'
+import { isObject } from '../mcp/wire/message.ts'
 import type { http, route, sessions, tools } from './config-schema.ts'
 
 type Sources = string | Definition | ReadonlyArray<string | Definition>

@@ -2,12 +2,17 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { formatPath, type Path } from '../http/errors.ts'
 import { redactUrl } from '../http/request-target.ts'
-import { isObject } from '../mcp/message.ts'
+import {
+  ENDPOINT_URL_PATTERN,
+  HTTP_URL_PATTERN,
+  IDENTIFIER,
+  ISSUER_URL,
+  KEYS_URL,
+  SCOPE,
+} from '../mcp/definitions/schema-parts.ts'
 import { nearest } from '../mcp/nearest.ts'
-import type { JsonSchema } from '../mcp/protocol.ts'
-import { TOOLSET_NAME_PATTERN } from '../mcp/routes.ts'
+import { TOOLSET_NAME_PATTERN } from '../mcp/routes/routes.ts'
 import { readErrors, type SchemaProblem, shorten, stepsOf } from '../mcp/schema/explain-errors.ts'
-import { ENDPOINT_URL_PATTERN, HTTP_URL_PATTERN, IDENTIFIER, ISSUER_URL, KEYS_URL, SCOPE } from '../mcp/schema-parts.ts'
 import {
   CLAIM_PATH_PATTERN,
   DURATION_PATTERN,
@@ -16,6 +21,8 @@ import {
   SIZE_PATTERN,
   SIZE_WORDS,
 } from '../mcp/units.ts'
+import { isObject } from '../mcp/wire/message.ts'
+import type { JsonSchema } from '../mcp/wire/protocol.ts'
 import { ROUTE_PATH_PATTERN } from './config-schema.ts'
 import type { Problem } from './problems.ts'
 import { branchesOf, followRef, isSchema, isSecretAt } from './walk-schema.ts'

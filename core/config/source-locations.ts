@@ -1,8 +1,8 @@
 // The file and line of config keys and module definitions.
 import { readFileSync } from 'node:fs'
 import { type ConfigLocation, formatPath, type Path } from '../http/errors.ts'
-import { type Definition, kindOf } from '../mcp/define.ts'
-import { isObject } from '../mcp/message.ts'
+import { type Definition, kindOf } from '../mcp/definitions/define.ts'
+import { isObject } from '../mcp/wire/message.ts'
 import { sourceOf } from './define-config.ts'
 import type { LoadedConfig } from './load-config.ts'
 import { type Locate, locateDefinition } from './locate-in-code.ts'

@@ -2,8 +2,8 @@
 
 import type { Path } from '../http/errors.ts'
 import { getOrCreate } from '../http/get-or-create.ts'
-import { isObject } from '../mcp/message.ts'
-import type { JsonSchema } from '../mcp/protocol.ts'
+import { isObject } from '../mcp/wire/message.ts'
+import type { JsonSchema } from '../mcp/wire/protocol.ts'
 import { isPlain } from './define-config.ts'
 
 export const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null

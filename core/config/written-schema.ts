@@ -1,6 +1,6 @@
 // The config schema for editors (`mcp-host schema`), without values that only code can hold. Schemas with a `title` become
 // `$defs`.
-import type { JsonSchema } from '../mcp/protocol.ts'
+import type { JsonSchema } from '../mcp/wire/protocol.ts'
 import { buildConfigSchema } from './config-schema.ts'
 import type { Declaring } from './declared-keys.ts'
 import { isSchema } from './walk-schema.ts'

@@ -1,7 +1,7 @@
 // Encodes bytes in handler results: base64 in content blocks and contents, JSON strings in structured content.
 import { types } from 'node:util'
-import { isObject } from './message.ts'
-import type { SampleParams, SamplingMessage } from './protocol.ts'
+import { isObject } from './wire/message.ts'
+import type { SampleParams, SamplingMessage } from './wire/protocol.ts'
 
 export const isBytes = (value: unknown): value is Uint8Array => value instanceof Uint8Array
 

@@ -3,13 +3,13 @@ import { HostError } from '../http/errors.ts'
 import type { EventStream } from '../http/sse.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
-import type { Offer } from '../mcp/call.ts'
-import type { ItemKind } from '../mcp/catalog.ts'
-import type { Change, ChangeBus } from '../mcp/change-bus.ts'
+import type { Offer } from '../mcp/calls/call.ts'
 import { MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../mcp/client-limits.ts'
+import type { ItemKind } from '../mcp/definitions/catalog.ts'
+import type { Change, ChangeBus } from '../mcp/definitions/change-bus.ts'
 import { canSubscribeNow } from '../mcp/methods/resources.ts'
-import { META, type RequestId } from '../mcp/protocol.ts'
-import { changedLists, LIST_KINDS, type View } from '../mcp/view.ts'
+import { changedLists, LIST_KINDS, type View } from '../mcp/routes/view.ts'
+import { META, type RequestId } from '../mcp/wire/protocol.ts'
 
 /** A change notification for many subscribers. */
 export interface Announcement {

@@ -2,7 +2,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { HostError } from '../http/errors.ts'
 import type { User } from '../kernel/user.ts'
-import type { AdmitCaller } from '../mcp/call.ts'
+import type { AdmitCaller } from '../mcp/calls/call.ts'
+import type { McpRoute } from '../mcp/routes/routes.ts'
 import {
   encodeError,
   type Message,
@@ -10,9 +11,8 @@ import {
   requireBatches,
   type ValidMessage,
   validBatch,
-} from '../mcp/message.ts'
-import type { RequestId } from '../mcp/protocol.ts'
-import type { McpRoute } from '../mcp/routes.ts'
+} from '../mcp/wire/message.ts'
+import type { RequestId } from '../mcp/wire/protocol.ts'
 import type { SessionRegistry } from './registry.ts'
 import { createLineReply, type ReplyLine, receiveMessage, type ServeDependencies, serveRequests } from './serve.ts'
 import type { Session } from './session.ts'

@@ -4,7 +4,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isBranded } from '../http/describe-thrown.ts'
 import type { EventStream } from '../http/sse.ts'
-import { FairQueue, type Queued } from '../mcp/fair-queue.ts'
+import { FairQueue, type Queued } from '../mcp/calls/fair-queue.ts'
 import type { Found, LogStep, Outcome, RecordStep, SetStep, Store } from '../store/store.ts'
 import { partitionOf } from './session-id.ts'
 

@@ -2,8 +2,8 @@
 import type { Timer } from '../http/clock.ts'
 import { isUnavailable } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
-import { encodeError, nodeLost } from '../mcp/message.ts'
-import type { RequestId } from '../mcp/protocol.ts'
+import { encodeError, nodeLost } from '../mcp/wire/message.ts'
+import type { RequestId } from '../mcp/wire/protocol.ts'
 import {
   type EventId,
   hasAllAfter,

@@ -1,6 +1,6 @@
 // Session messages between nodes: responses, cancellations, ends, and client settings.
 import { tooManyWatched } from '../mcp/methods/session-settings.ts'
-import type { RequestId } from '../mcp/protocol.ts'
+import type { RequestId } from '../mcp/wire/protocol.ts'
 import type { PeerMessage } from './peers.ts'
 import type { Session, ThisNode } from './session.ts'
 import type { Changed, SessionRecord, StateChange } from './session-store.ts'

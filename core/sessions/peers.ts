@@ -1,7 +1,7 @@
 // Messages between nodes that share sessions. Sessions are identified by their digest.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
-import type { RequestId } from '../mcp/protocol.ts'
+import type { RequestId } from '../mcp/wire/protocol.ts'
 import type { Bus } from '../store/bus.ts'
 import type { SessionState, StateChange } from './session-store.ts'
 

@@ -2,11 +2,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../http/clock.ts'
 import { isError } from '../http/describe-thrown.ts'
-import type { ClientRequest } from '../mcp/call.ts'
+import type { ClientRequest } from '../mcp/calls/call.ts'
 import { shown } from '../mcp/client-limits.ts'
-import { encodeNotification, isObject } from '../mcp/message.ts'
-import type { RequestId } from '../mcp/protocol.ts'
-import { ToolError } from '../mcp/tool-error.ts'
+import { ToolError } from '../mcp/definitions/tool-error.ts'
+import { encodeNotification, isObject } from '../mcp/wire/message.ts'
+import type { RequestId } from '../mcp/wire/protocol.ts'
 
 /** Request timeout and `requestState` lifetime, milliseconds. */
 const RESPONSE_TIMEOUT = 600_000

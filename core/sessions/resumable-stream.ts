@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isUnavailable } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
-import type { RequestId } from '../mcp/protocol.ts'
+import type { RequestId } from '../mcp/wire/protocol.ts'
 import { createStreamName, type EventStore, readPage, StreamFenced } from './event-store.ts'
 
 /** Retry time for appends to a shared store, milliseconds. */

@@ -4,14 +4,21 @@ import { HostError } from '../http/errors.ts'
 import type { Timeline } from '../kernel/endpoint.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { User } from '../kernel/user.ts'
-import { type Call, type CallReply, type ClientInfo, type Offer, type RequestInfo, TransportCall } from '../mcp/call.ts'
-import type { RefusedRequest } from '../mcp/call-record.ts'
-import { Cancellation } from '../mcp/cancellation.ts'
+import {
+  type Call,
+  type CallReply,
+  type ClientInfo,
+  type Offer,
+  type RequestInfo,
+  TransportCall,
+} from '../mcp/calls/call.ts'
+import type { RefusedRequest } from '../mcp/calls/call-record.ts'
 import { checkClientInfo, limitOwnerOf, shown } from '../mcp/client-limits.ts'
 import { encodeResponse } from '../mcp/dispatch.ts'
-import { encodeError, isObject, isShortName, type Message, nodeLost } from '../mcp/message.ts'
-import type { Implementation, LogLevel } from '../mcp/protocol.ts'
-import { isHandshakeRevision, LATEST_HANDSHAKE, type Revision, rulesOf } from '../mcp/revisions.ts'
+import { Cancellation } from '../mcp/wire/cancellation.ts'
+import { encodeError, isObject, isShortName, type Message, nodeLost } from '../mcp/wire/message.ts'
+import type { Implementation, LogLevel } from '../mcp/wire/protocol.ts'
+import { isHandshakeRevision, LATEST_HANDSHAKE, type Revision, rulesOf } from '../mcp/wire/revisions.ts'
 import type { CountedCalls, RunningCalls } from './running-calls.ts'
 import { Session } from './session.ts'
 import { running } from './session-errors.ts'

@@ -1,6 +1,6 @@
 // Errors for sessions and events that do not exist or are not available yet.
 import { addErrorKinds, errorKind, HostError } from '../http/errors.ts'
-import type { RequestId } from '../mcp/protocol.ts'
+import type { RequestId } from '../mcp/wire/protocol.ts'
 
 declare module '../http/errors.ts' {
   interface ErrorKinds {

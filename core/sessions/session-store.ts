@@ -1,9 +1,9 @@
 // Session records and their store, which several nodes share. Without one, sessions exist only in the registry.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { User } from '../kernel/user.ts'
-import type { ClientInfo, SessionSetting } from '../mcp/call.ts'
-import type { LogLevel, RequestId } from '../mcp/protocol.ts'
-import type { Revision } from '../mcp/revisions.ts'
+import type { ClientInfo, SessionSetting } from '../mcp/calls/call.ts'
+import type { LogLevel, RequestId } from '../mcp/wire/protocol.ts'
+import type { Revision } from '../mcp/wire/revisions.ts'
 
 /** The configured `sessions` limits, with defaults. */
 export interface SessionLimits {

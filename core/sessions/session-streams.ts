@@ -1,8 +1,8 @@
 // The streams of a node's sessions. One node writes a stream; other nodes follow it (follow-stream.ts) or take over.
 import { HostError } from '../http/errors.ts'
 import { type EventStream, RETRY } from '../http/sse.ts'
-import type { RequestId } from '../mcp/protocol.ts'
-import type { McpRoute } from '../mcp/routes.ts'
+import type { McpRoute } from '../mcp/routes/routes.ts'
+import type { RequestId } from '../mcp/wire/protocol.ts'
 import { withoutCredentials } from './credentials.ts'
 import {
   createStreamName,

@@ -3,8 +3,8 @@
 import { type Report, StartError } from '../http/errors.ts'
 import type { SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
-import { isHandshakeRevision } from '../mcp/revisions.ts'
-import type { CompiledRoute } from '../mcp/routes.ts'
+import type { CompiledRoute } from '../mcp/routes/routes.ts'
+import { isHandshakeRevision } from '../mcp/wire/revisions.ts'
 import type { LocalSessions, SessionStore } from './session-store.ts'
 
 type SharedSlot = (typeof SESSION_SLOTS)[number]

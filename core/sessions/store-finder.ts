@@ -1,8 +1,8 @@
 // Finds sessions in the store, registers their requests there, and rebuilds sessions of other nodes from records.
 import { getOrCreate } from '../http/get-or-create.ts'
 import { sameUser } from '../kernel/user.ts'
-import type { RequestInfo } from '../mcp/call.ts'
-import type { RequestId } from '../mcp/protocol.ts'
+import type { RequestInfo } from '../mcp/calls/call.ts'
+import type { RequestId } from '../mcp/wire/protocol.ts'
 import { applyRecord } from './node-messages.ts'
 import type { Session, ThisNode } from './session.ts'
 import { maybeRunning, notOwner, restoring, running, sessionNotFound } from './session-errors.ts'

@@ -1,7 +1,7 @@
 // Test responses to client requests of a handler, by name, by kind or in order.
-import { REQUEST_NAMES } from '../mcp/client-requests.ts'
-import type { ElicitParams, ElicitResult, RootsResult, SampleParams, SampleResult } from '../mcp/protocol.ts'
+import { REQUEST_NAMES } from '../mcp/calls/client-requests.ts'
 import { compileSchema } from '../mcp/schema/schema.ts'
+import type { ElicitParams, ElicitResult, RootsResult, SampleParams, SampleResult } from '../mcp/wire/protocol.ts'
 
 /** A client request of a handler: `ctx.elicit`, `ctx.sample` or `ctx.roots`. */
 export type Ask =

@@ -9,15 +9,21 @@ import { HostError } from '../http/errors.ts'
 import { definePlugin } from '../internal.ts'
 import type { Services } from '../internal-host.ts'
 import type { User } from '../kernel/user.ts'
-import type { Call, CallRequest } from '../mcp/call.ts'
-import { Cancellation } from '../mcp/cancellation.ts'
-import { isHostKey } from '../mcp/catalog-item.ts'
-import { createChangeBus } from '../mcp/change-bus.ts'
-import { type BuiltInContext, type CallContext, type Definition, kindOf, type ToolDefinition } from '../mcp/define.ts'
-import { resultTypeOf } from '../mcp/message.ts'
-import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '../mcp/protocol.ts'
-import { isHandshakeRevision, MODERN_REVISION, REVISIONS, type Revision } from '../mcp/revisions.ts'
-import type { McpRoute } from '../mcp/routes.ts'
+import type { Call, CallRequest } from '../mcp/calls/call.ts'
+import { isHostKey } from '../mcp/definitions/catalog-item.ts'
+import { createChangeBus } from '../mcp/definitions/change-bus.ts'
+import {
+  type BuiltInContext,
+  type CallContext,
+  type Definition,
+  kindOf,
+  type ToolDefinition,
+} from '../mcp/definitions/define.ts'
+import type { McpRoute } from '../mcp/routes/routes.ts'
+import { Cancellation } from '../mcp/wire/cancellation.ts'
+import { resultTypeOf } from '../mcp/wire/message.ts'
+import { type ClientCapabilities, type JsonObject, type LogLevel, META } from '../mcp/wire/protocol.ts'
+import { isHandshakeRevision, MODERN_REVISION, REVISIONS, type Revision } from '../mcp/wire/revisions.ts'
 import { createMemoryBus } from '../store/memory-bus.ts'
 import { type Answers, type Ask, createResponder, type Responder } from './answers.ts'
 import { CAPABILITIES } from './test-client.ts'

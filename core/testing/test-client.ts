@@ -9,8 +9,8 @@ import type {
   Implementation,
   JsonObject,
   ReadResourceResult,
-} from '../mcp/protocol.ts'
-import { isHandshakeRevision, MODERN_REVISION, type Revision } from '../mcp/revisions.ts'
+} from '../mcp/wire/protocol.ts'
+import { isHandshakeRevision, MODERN_REVISION, type Revision } from '../mcp/wire/revisions.ts'
 import { type Answers, type Ask, createResponder } from './answers.ts'
 
 /** Settings of a test client. */

@@ -1,6 +1,12 @@
 // `testTool`, `testResource` and `testPrompt`: run a handler as a route does, without HTTP.
-import type { PromptDefinition, ResourceDefinition, ToolDefinition } from '../mcp/define.ts'
-import type { CallToolResult, ContentBlock, GetPromptResult, JsonObject, ReadResourceResult } from '../mcp/protocol.ts'
+import type { PromptDefinition, ResourceDefinition, ToolDefinition } from '../mcp/definitions/define.ts'
+import type {
+  CallToolResult,
+  ContentBlock,
+  GetPromptResult,
+  JsonObject,
+  ReadResourceResult,
+} from '../mcp/wire/protocol.ts'
 import { type RunEffects, type RunSettings, runDefinition } from './run-definition.ts'
 import { promptText, resourceText, toolOutcome } from './test-client.ts'
 

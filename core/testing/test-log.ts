@@ -1,6 +1,6 @@
 // Keeps the log lines and the changes of a test host.
 import type { Logger } from '../kernel/log.ts'
-import type { ChangeBus } from '../mcp/change-bus.ts'
+import type { ChangeBus } from '../mcp/definitions/change-bus.ts'
 
 /** A log line of a host. */
 export interface LoggedLine {

@@ -1,6 +1,7 @@
 // Request headers, including those that repeat body fields (2026-07-28 basic/transports/streamable-http, "Request Metadata").
-import { isObject } from '../../core/mcp/message.ts'
-import { collectHeaderParams, type HeaderParam } from '../../core/mcp/schema/header-params.ts'
+
+import { collectHeaderParams, type HeaderParam } from '../../core/mcp/wire/header-params.ts'
+import { isObject } from '../../core/mcp/wire/message.ts'
 import type { Exchange, Fields, Request } from '../messages.ts'
 
 /** The parameter that `Mcp-Name` repeats, by method, including methods of the tasks extension. */

@@ -1,6 +1,6 @@
 // Sends messages to the server over HTTP: retries, redirects, time limits, and errors for refusals.
-import type { Cancellation } from '../../core/mcp/cancellation.ts'
-import { isObject } from '../../core/mcp/message.ts'
+import type { Cancellation } from '../../core/mcp/wire/cancellation.ts'
+import { isObject } from '../../core/mcp/wire/message.ts'
 import { printable, RemoteError } from '../errors.ts'
 import { type Exchange, type Fields, isIdempotent, MAX_MESSAGE, readMessages } from '../messages.ts'
 import { JSON_TYPE, SSE_TYPE } from './headers.ts'

@@ -1,7 +1,7 @@
 // A session of a protocol version with `initialize`: its streams, and how it is reopened after a loss.
 
-import type { Cancellation } from '../../core/mcp/cancellation.ts'
-import { isObject } from '../../core/mcp/message.ts'
+import type { Cancellation } from '../../core/mcp/wire/cancellation.ts'
+import { isObject } from '../../core/mcp/wire/message.ts'
 import { isTooLarge, RemoteError } from '../errors.ts'
 import { type Exchange, type Fields, MAX_MESSAGE, readMessages, responseId } from '../messages.ts'
 import { readEvents } from './event-stream.ts'

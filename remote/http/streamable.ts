@@ -1,7 +1,7 @@
 // Streamable HTTP: one POST per client line, with and without sessions; falls back to HTTP+SSE.
 
-import { Cancellation } from '../../core/mcp/cancellation.ts'
-import { isObject } from '../../core/mcp/message.ts'
+import { Cancellation } from '../../core/mcp/wire/cancellation.ts'
+import { isObject } from '../../core/mcp/wire/message.ts'
 import type { HttpTarget } from '../connection-types.ts'
 import { isTooLarge, RemoteError } from '../errors.ts'
 import { type Exchange, type Fields, isIdempotent, readMessages, readResult } from '../messages.ts'

@@ -1,6 +1,6 @@
 // Sends one HTTP request through a pool of sockets, or through a `fetch`, which is slower.
 import type { Dispatcher } from 'undici'
-import type { Cancellation } from '../../core/mcp/cancellation.ts'
+import type { Cancellation } from '../../core/mcp/wire/cancellation.ts'
 import type { TlsOptions } from '../connection-types.ts'
 import { RemoteError } from '../errors.ts'
 

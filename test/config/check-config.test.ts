@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { assertNoProblems, checkConfig, checkValue, formatProblems } from '../../core/config/check-config.ts'
 import { type LoadedConfig, loadConfig } from '../../core/config/load-config.ts'
 import { StartError } from '../../core/http/errors.ts'
-import { defineTool } from '../../core/mcp/define.ts'
+import { defineTool } from '../../core/mcp/definitions/define.ts'
 import { audit, check, checkWith, SCHEMA, VALID } from './checked.ts'
 import { makeFolder, removeFolders } from './folder.ts'
 

@@ -1,7 +1,7 @@
 // Tests that a config with every available key compiles and passes validation.
 import { expect } from 'chai'
 import { type Config, defineConfig } from '../../core/config/define-config.ts'
-import { defineTool } from '../../core/mcp/define.ts'
+import { defineTool } from '../../core/mcp/definitions/define.ts'
 import { audit, check } from './checked.ts'
 
 type Complete<T> = { [K in keyof T]-?: T[K] }

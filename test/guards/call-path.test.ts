@@ -23,7 +23,7 @@ const echo = defineTool({
 const ADDED = /^(get|__name)$/
 const EXPORT = /^\(\)=>(import_\w+\.)?\w+$/
 
-/** The functions of core and plugins that ran since the last call of this, such as `core/mcp/call.ts createCall`. */
+/** The functions of core and plugins that ran since the last call of this, such as `core/mcp/calls/call.ts createCall`. */
 async function takeFunctions(session: Session): Promise<Set<string>> {
   const { result } = await session.post('Profiler.takePreciseCoverage')
   const found = new Set<string>()

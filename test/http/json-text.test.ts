@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { findForbidden, MAX_DEPTH, MAX_KEY, MAX_MEMBERS, OBJECTS_IN_ANY_BODY } from '../../core/http/json-body.ts'
-import { readMessages } from '../../core/mcp/message.ts'
+import { readMessages } from '../../core/mcp/wire/message.ts'
 import { caseCount } from '../support/thorough.ts'
 
 type Tree = number | string | Tree[] | { pairs: Array<[string, Tree]> }

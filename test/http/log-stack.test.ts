@@ -13,7 +13,7 @@ describe('Shown stack frames', () => {
         'look (file:///srv/app/tools/stock.ts?generation=2:8:9)',
         'query (/srv/app/node_modules/pg/lib/client.js:5:1)',
         'async Object.handler (/srv/app/tools/stock.ts:16:12)',
-        `runToValue (file://${ROOT}/dist/core/mcp/context.js:1:2)`,
+        `runToValue (file://${ROOT}/dist/core/mcp/calls/context.js:1:2)`,
         'dispatch (/srv/app/node_modules/koa-compose/index.js:47:32)',
         'node:internal/process/task_queues:95:5',
         'async Promise.all (index 0)',
@@ -37,10 +37,10 @@ describe('Shown stack frames', () => {
   })
 
   it('show host frames if there is no author frame', () => {
-    const shown = shownStack(stack(`find (file://${ROOT}/core/mcp/view.ts:3:4)`, 'node:net:1:2'), '/srv/app')
+    const shown = shownStack(stack(`find (file://${ROOT}/core/mcp/routes/view.ts:3:4)`, 'node:net:1:2'), '/srv/app')
     expect(shown).to.deep.equal({
-      at: `${ROOT}/core/mcp/view.ts:3:4`,
-      frames: [`at find (${ROOT}/core/mcp/view.ts:3:4)`],
+      at: `${ROOT}/core/mcp/routes/view.ts:3:4`,
+      frames: [`at find (${ROOT}/core/mcp/routes/view.ts:3:4)`],
       hidden: 1,
     })
   })

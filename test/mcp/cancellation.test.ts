@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { Cancellation } from '../../core/mcp/cancellation.ts'
+import { Cancellation } from '../../core/mcp/wire/cancellation.ts'
 
 describe('A cancellation', () => {
   it('calls its listeners once, except removed ones, and late listeners at once', () => {

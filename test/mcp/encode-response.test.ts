@@ -1,9 +1,9 @@
 // Tests the JSON encoding of call responses.
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { Call } from '../../core/mcp/call.ts'
+import type { Call } from '../../core/mcp/calls/call.ts'
 import { encodeResponse } from '../../core/mcp/dispatch.ts'
-import { SerializedResponse, SerializedResult } from '../../core/mcp/message.ts'
+import { SerializedResponse, SerializedResult } from '../../core/mcp/wire/message.ts'
 import { caseCount } from '../support/thorough.ts'
 
 const SERVER = { name: 'päper "shop"', version: '1' }

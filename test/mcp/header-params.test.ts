@@ -2,14 +2,14 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import * as z from 'zod'
-import type { JsonSchema } from '../../core/mcp/protocol.ts'
+import { compileSchema } from '../../core/mcp/schema/schema.ts'
 import {
   checkHeaderParams,
   collectHeaderParams,
   decodeHeaderValue,
   type HeaderParam,
-} from '../../core/mcp/schema/header-params.ts'
-import { compileSchema } from '../../core/mcp/schema/schema.ts'
+} from '../../core/mcp/wire/header-params.ts'
+import type { JsonSchema } from '../../core/mcp/wire/protocol.ts'
 
 const string = (name: unknown) => ({ type: 'string', 'x-mcp-header': name })
 const object = (properties: JsonSchema, more: JsonSchema = {}): JsonSchema => ({ type: 'object', properties, ...more })

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { HostError, type HostErrorKind } from '../../core/http/errors.ts'
 import { MAX_DEPTH } from '../../core/http/json-body.ts'
 import { MAX_BATCH } from '../../core/mcp/client-limits.ts'
-import { type Message, readMessages } from '../../core/mcp/message.ts'
+import { type Message, readMessages } from '../../core/mcp/wire/message.ts'
 import { anyText } from '../support/any-text.ts'
 import { caseCount } from '../support/thorough.ts'
 

@@ -1,7 +1,7 @@
-// Compile-time only: our public wire types (core/mcp/protocol.ts) against those of the official package, which follows
+// Compile-time only: our public wire types (core/mcp/wire/protocol.ts) against those of the official package, which follows
 // the schema. One that drifts fails `npm run types`; nothing here runs.
 import type * as Sdk from '@modelcontextprotocol/server'
-import type * as Ours from '../../core/mcp/protocol.ts'
+import type * as Ours from '../../core/mcp/wire/protocol.ts'
 
 type KnownKey<K> = string extends K ? never : number extends K ? never : K
 

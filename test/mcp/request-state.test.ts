@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
 import { HostError } from '../../core/http/errors.ts'
 import { createSecrets } from '../../core/kernel/secrets.ts'
-import { MAX_STATE_LENGTH, openState, STATE_LIFETIME, sealState } from '../../core/mcp/request-state.ts'
+import { MAX_STATE_LENGTH, openState, STATE_LIFETIME, sealState } from '../../core/mcp/calls/request-state.ts'
 
 const [key = Buffer.alloc(0)] = createSecrets(['one secret that is long enough to use']).keys('request-state')
 const [otherKey = Buffer.alloc(0)] = createSecrets(['another secret that is long enough']).keys('request-state')

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { canonicalPath } from '../../core/http/request-target.ts'
 import type { Config } from '../../core/index.ts'
 import { createPathTable } from '../../core/kernel/path-table.ts'
-import { compileRoutes } from '../../core/mcp/routes.ts'
+import { compileRoutes } from '../../core/mcp/routes/routes.ts'
 
 const late = { address: () => 'http://127.0.0.1:3000', revisions: () => [] }
 const toolsets = { clock: [], notes: [] }

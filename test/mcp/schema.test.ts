@@ -4,12 +4,12 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import * as v from 'valibot'
 import * as z from 'zod'
-import { compileDefinition } from '../../core/mcp/catalog-item.ts'
-import { defineTool } from '../../core/mcp/define.ts'
-import type { StandardSchema } from '../../core/mcp/infer.ts'
-import type { JsonSchema } from '../../core/mcp/protocol.ts'
+import { compileDefinition } from '../../core/mcp/definitions/catalog-item.ts'
+import { defineTool } from '../../core/mcp/definitions/define.ts'
+import type { StandardSchema } from '../../core/mcp/definitions/infer.ts'
 import type { Checked } from '../../core/mcp/schema/explain-errors.ts'
 import { advertisedSchema, compileSchema } from '../../core/mcp/schema/schema.ts'
+import type { JsonSchema } from '../../core/mcp/wire/protocol.ts'
 
 const object = (properties: JsonSchema, more: JsonSchema = {}): JsonSchema => ({ type: 'object', properties, ...more })
 const nested = (levels: number): JsonSchema => {

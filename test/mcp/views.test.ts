@@ -1,8 +1,8 @@
 // Tests lists, pagination and cached views of definitions.
 import { expect } from 'chai'
 import { type Definition, definePrompt, defineResource, defineTool } from '../../core/index.ts'
-import { createCatalog } from '../../core/mcp/catalog.ts'
-import { createViews, PAGE_SIZE, type ViewRequest } from '../../core/mcp/view.ts'
+import { createCatalog } from '../../core/mcp/definitions/catalog.ts'
+import { createViews, PAGE_SIZE, type ViewRequest } from '../../core/mcp/routes/view.ts'
 import { LATEST_HANDSHAKE, MODERN_REVISION, rulesOf } from '../../core/transport.ts'
 import { createMemoryChangeBus } from '../support/memory-services.ts'
 import { legacy, modern, type RpcMessage } from '../support/rpc.ts'

@@ -1,7 +1,7 @@
 // Tests the configureSession hook for single requests.
 import { expect } from 'chai'
 import { type Config, defineTool, HostError } from '../../core/index.ts'
-import type { SessionRequest } from '../../core/mcp/configure-session.ts'
+import type { SessionRequest } from '../../core/mcp/routes/configure-session.ts'
 import { META } from '../../core/transport.ts'
 import { identifyByHeader } from '../fixtures/identify-by-header.ts'
 import { abandon } from '../fixtures/one-call.ts'

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { createHub } from '../../cli/workers/hub.ts'
 import type { FromHub } from '../../cli/workers/message.ts'
-import { type Change, createChangeBus } from '../../core/mcp/change-bus.ts'
+import { type Change, createChangeBus } from '../../core/mcp/definitions/change-bus.ts'
 import { createPeers } from '../../core/sessions/peers.ts'
 import type { Neighbours } from '../../core/slots.ts'
 import { serviceContract } from '../support/contracts/index.ts'

@@ -131,14 +131,10 @@ function mayClientImport(from: string, { specifier }: Import): boolean {
   return name === undefined ? isIn('client/node', from) : name !== 'mcp-host'
 }
 
-/** Files of core that the MCP client engine can import: cancellation, and types, versions and headers of the protocol. */
-const WIRE_FILES = ['cancellation', 'message', 'protocol', 'revisions', 'schema/header-params'].map(
-  name => `core/mcp/${name}.ts`,
-)
-
+/** The MCP client engine can import what it shares with the host: messages, types, versions and headers of the protocol. */
 function mayRemoteImport(from: string, { specifier }: Import): boolean {
   const file = resolveImport(from, specifier)
-  if (file !== undefined) return isIn('remote', file) || WIRE_FILES.includes(file)
+  if (file !== undefined) return isIn('remote', file) || isIn('core/mcp/wire', file)
   const name = packageName(specifier)
   return name === undefined || name === 'undici'
 }

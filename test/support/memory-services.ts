@@ -1,5 +1,5 @@
 // What sessions use without other nodes.
-import { createChangeBus } from '../../core/mcp/change-bus.ts'
+import { createChangeBus } from '../../core/mcp/definitions/change-bus.ts'
 import { createPeers } from '../../core/sessions/peers.ts'
 import { createMemoryBus } from '../../core/store/memory-bus.ts'
 

@@ -1,7 +1,7 @@
 // Tests the store contracts with the built-in stores, and that they detect stores that violate them.
 
 import { expect } from 'chai'
-import type { ChangeBus } from '../../core/mcp/change-bus.ts'
+import type { ChangeBus } from '../../core/mcp/definitions/change-bus.ts'
 import { createSessionStore } from '../../core/sessions/create-session-store.ts'
 import type { EventStore } from '../../core/sessions/event-store.ts'
 import { createEventStore } from '../../core/sessions/event-store.ts'

@@ -1,12 +1,12 @@
 // `completion/complete` for prompt arguments and template variables (server/utilities/completion).
 
 import { HostError } from '../../http/errors.ts'
-import type { Call } from '../call.ts'
-import type { PromptItem, ResourceItem } from '../catalog.ts'
+import type { Call } from '../calls/call.ts'
+import { type HandlerSettings, runHandler } from '../calls/context.ts'
 import { checkUri, shown } from '../client-limits.ts'
-import { type HandlerSettings, runHandler } from '../context.ts'
-import type { Completer } from '../define.ts'
-import type { Completion } from '../protocol.ts'
+import type { PromptItem, ResourceItem } from '../definitions/catalog.ts'
+import type { Completer } from '../definitions/define.ts'
+import type { Completion } from '../wire/protocol.ts'
 import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
 

@@ -1,10 +1,10 @@
 // The method table. Methods outside the table, protocol version or view get -32601.
 
 import { HostError, StartError } from '../../http/errors.ts'
-import type { Call } from '../call.ts'
+import type { Call } from '../calls/call.ts'
+import type { HandlerSettings } from '../calls/context.ts'
 import { shown } from '../client-limits.ts'
-import type { HandlerSettings } from '../context.ts'
-import type { View } from '../view.ts'
+import type { View } from '../routes/view.ts'
 import { complete } from './completion.ts'
 import { discover, initialize } from './lifecycle.ts'
 import { listResources } from './list-resources.ts'

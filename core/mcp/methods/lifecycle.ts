@@ -1,8 +1,8 @@
 // `server/discover` (2026-07-28) and `initialize` (earlier versions).
-import type { Call } from '../call.ts'
+import type { Call } from '../calls/call.ts'
 import { checkClientInfo } from '../client-limits.ts'
-import { META, type ServerCapabilities } from '../protocol.ts'
-import { LIST_TTL } from '../view.ts'
+import { LIST_TTL } from '../routes/view.ts'
+import { META, type ServerCapabilities } from '../wire/protocol.ts'
 
 function withChanges(capabilities: ServerCapabilities): ServerCapabilities {
   const { tools, resources, prompts } = capabilities

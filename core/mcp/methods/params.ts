@@ -1,7 +1,7 @@
 // Validates the params of each method once, before plugins and methods use them.
-import type { Call } from '../call.ts'
-import { isObject } from '../message.ts'
-import { type JsonObject, LOG_LEVELS, type LogLevel } from '../protocol.ts'
+import type { Call } from '../calls/call.ts'
+import { isObject } from '../wire/message.ts'
+import { type JsonObject, LOG_LEVELS, type LogLevel } from '../wire/protocol.ts'
 
 export interface ParamsOf {
   initialize: { protocolVersion: string; clientInfo: JsonObject; capabilities: JsonObject }

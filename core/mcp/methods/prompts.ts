@@ -1,14 +1,14 @@
 // `prompts/get`: checks required arguments and runs the handler.
 
 import { HostError } from '../../http/errors.ts'
-import type { Call } from '../call.ts'
+import type { Call } from '../calls/call.ts'
+import { type HandlerSettings, runHandler } from '../calls/context.ts'
+import { afterHandler, throwFailure } from '../calls/handler-outcome.ts'
+import { convertResult, fitPromptResult, promptResult } from '../calls/results.ts'
 import { shown } from '../client-limits.ts'
-import { type HandlerSettings, runHandler } from '../context.ts'
-import type { CallContext, PromptDefinition } from '../define.ts'
-import { afterHandler, throwFailure } from '../handler-outcome.ts'
-import { resultTypeOf, withoutNulls } from '../message.ts'
-import type { GetPromptResult, PromptMessage } from '../protocol.ts'
-import { convertResult, fitPromptResult, promptResult } from '../results.ts'
+import type { CallContext, PromptDefinition } from '../definitions/define.ts'
+import { resultTypeOf, withoutNulls } from '../wire/message.ts'
+import type { GetPromptResult, PromptMessage } from '../wire/protocol.ts'
 import { paramsOf } from './params.ts'
 
 function checkArguments(prompt: PromptDefinition, all: Readonly<Record<string, unknown>>): Record<string, string> {

@@ -1,9 +1,9 @@
 // Session settings: log level and watched resources (2025-11-25 and earlier).
 
 import { HostError } from '../../http/errors.ts'
-import type { Call } from '../call.ts'
+import type { Call } from '../calls/call.ts'
+import type { HandlerSettings } from '../calls/context.ts'
 import { checkUri, MAX_WATCHED, MAX_WATCHED_BYTES, MAX_WATCHED_BYTES_PER_OWNER, WATCH_COST } from '../client-limits.ts'
-import type { HandlerSettings } from '../context.ts'
 import { paramsOf } from './params.ts'
 import { findResource } from './resources.ts'
 

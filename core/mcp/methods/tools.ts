@@ -1,14 +1,9 @@
 // `tools/call`: validates arguments, runs the handler, and creates the result.
 
 import { HostError } from '../../http/errors.ts'
-import type { Call } from '../call.ts'
-import type { ToolItem } from '../catalog.ts'
-import { shown } from '../client-limits.ts'
-import { type HandlerSettings, runHandler, usageOf } from '../context.ts'
-import type { CallContext } from '../define.ts'
-import { throwFailure } from '../handler-outcome.ts'
-import { type IsolationLimits, moduleOf } from '../isolate.ts'
-import { resultTypeOf } from '../message.ts'
+import type { Call } from '../calls/call.ts'
+import { type HandlerSettings, runHandler, usageOf } from '../calls/context.ts'
+import { throwFailure } from '../calls/handler-outcome.ts'
 import {
   convertResult,
   errorResult,
@@ -18,9 +13,14 @@ import {
   toolResult,
   withoutStack,
   withoutStructured,
-} from '../results.ts'
+} from '../calls/results.ts'
+import { shown } from '../client-limits.ts'
+import type { ToolItem } from '../definitions/catalog.ts'
+import type { CallContext } from '../definitions/define.ts'
+import { type IsolationLimits, moduleOf } from '../definitions/isolate.ts'
+import { ToolError } from '../definitions/tool-error.ts'
 import type { Checked } from '../schema/explain-errors.ts'
-import { ToolError } from '../tool-error.ts'
+import { resultTypeOf } from '../wire/message.ts'
 import type { ParamsOf } from './params.ts'
 
 export function callTool(call: Call, settings: HandlerSettings): object | Promise<object> {

@@ -4,7 +4,7 @@ import type * as ForDraft07 from 'ajv'
 import type { Ajv, Options, SchemaValidateFunction } from 'ajv'
 import type * as For2020 from 'ajv/dist/2020.js'
 import type * as Formats from 'ajv-formats'
-import type { JsonSchema } from '../protocol.ts'
+import type { JsonSchema } from '../wire/protocol.ts'
 import { COUNTED } from './subschemas.ts'
 
 // Compilation is synchronous, and both packages are CommonJS.

@@ -1,9 +1,9 @@
 // Checks author schemas at startup: size, dialect, meta-schema and references.
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { attempt } from '../../http/describe-thrown.ts'
-import { isObject } from '../message.ts'
 import { nearest } from '../nearest.ts'
-import type { JsonSchema } from '../protocol.ts'
+import { isObject } from '../wire/message.ts'
+import type { JsonSchema } from '../wire/protocol.ts'
 import { DIALECTS, type Dialect, LENIENT } from './ajv.ts'
 import { BUILT_META_VALIDATORS } from './built-meta-validators.ts'
 import { type SchemaRole, stepsOf } from './explain-errors.ts'

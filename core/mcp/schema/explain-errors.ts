@@ -1,8 +1,8 @@
 // Explains validation errors to a model, one short line each. The values are untrusted.
 import type { ErrorObject } from 'ajv'
-import type { StandardResult } from '../infer.ts'
-import { isObject } from '../message.ts'
+import type { StandardResult } from '../definitions/infer.ts'
 import { nearest } from '../nearest.ts'
+import { isObject } from '../wire/message.ts'
 
 export type SchemaRole = 'input' | 'output'
 

@@ -1,10 +1,10 @@
 // Compiles the `input` and `output` of tools: plain JSON Schema with ajv, Standard Schemas with their library.
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { errorText } from '../../http/errors.ts'
+import type { StandardSchema } from '../definitions/infer.ts'
 import { toJson } from '../encode-bytes.ts'
-import type { StandardSchema } from '../infer.ts'
-import { isObject } from '../message.ts'
-import type { JsonSchema } from '../protocol.ts'
+import { isObject } from '../wire/message.ts'
+import type { JsonSchema } from '../wire/protocol.ts'
 import {
   allowReferences,
   createLinearAjv,

@@ -1,8 +1,8 @@
 // Standard Schemas (zod, valibot, arktype): JSON Schema conversion, validation, and unsupported forms.
 import { errorText } from '../../http/errors.ts'
-import type { StandardResult, StandardSchema } from '../infer.ts'
-import { isObject } from '../message.ts'
-import type { JsonSchema } from '../protocol.ts'
+import type { StandardResult, StandardSchema } from '../definitions/infer.ts'
+import { isObject } from '../wire/message.ts'
+import type { JsonSchema } from '../wire/protocol.ts'
 import { SchemaError } from './check-schema.ts'
 import { type Checked, explainIssues, type SchemaRole } from './explain-errors.ts'
 

@@ -1,6 +1,6 @@
 // Walks the subschemas of a JSON Schema, up to limits.
-import { isObject } from '../message.ts'
-import type { JsonSchema } from '../protocol.ts'
+import { isObject } from '../wire/message.ts'
+import type { JsonSchema } from '../wire/protocol.ts'
 
 // 2026-07-28, basic, "Composition-Keyword Resource Use".
 const MAX_DEPTH = 64

@@ -1,5 +1,5 @@
 // Helpers of the tests of logins: gateways whose users log in at an API, and what the users and their clients do.
-import { META } from '../../../core/mcp/protocol.ts'
+import { META } from '../../../core/mcp/wire/protocol.ts'
 import { makeFolder } from '../../config/folder.ts'
 import type { ApiWithLogin } from '../../support/api-with-login.ts'
 import type { StartedBridge } from '../../support/bridge.ts'

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect } from 'chai'
 import { type Config, defineResource, defineTool } from '../../../core/index.ts'
-import type { SessionRequest } from '../../../core/mcp/configure-session.ts'
+import type { SessionRequest } from '../../../core/mcp/routes/configure-session.ts'
 import { identifyByHeader } from '../../fixtures/identify-by-header.ts'
 import { createGate } from '../../support/gate.ts'
 import { createPuppet } from '../../support/puppet-tool.ts'

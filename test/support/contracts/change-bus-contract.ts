@@ -1,6 +1,6 @@
 // The contract of change buses.
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import type { Change, ChangeBus } from '../../../core/mcp/change-bus.ts'
+import type { Change, ChangeBus } from '../../../core/mcp/definitions/change-bus.ts'
 import { type Contract, eventually } from '../../../core/testing/contract.ts'
 
 const resource = (uri: string): Change => ({ kind: 'resource', uri })

@@ -1,5 +1,5 @@
 // Steps that the checks of session stores share.
-import type { RequestId } from '../../../core/mcp/protocol.ts'
+import type { RequestId } from '../../../core/mcp/wire/protocol.ts'
 import type { Entered, EntryRequest, SessionLimits, SessionStore } from '../../../core/sessions/session-store.ts'
 import { FIRST_STATE, type SessionRecord } from '../../../core/sessions/session-store.ts'
 import { pause } from '../../../core/testing/contract.ts'

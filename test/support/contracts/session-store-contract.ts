@@ -1,7 +1,7 @@
 // The contract of session stores.
 import { MAX_URI, MAX_WATCHED, MAX_WATCHED_BYTES, WATCH_COST } from '../../../core/mcp/client-limits.ts'
-import type { LogLevel } from '../../../core/mcp/protocol.ts'
-import { LATEST_HANDSHAKE } from '../../../core/mcp/revisions.ts'
+import type { LogLevel } from '../../../core/mcp/wire/protocol.ts'
+import { LATEST_HANDSHAKE } from '../../../core/mcp/wire/revisions.ts'
 import type { SessionStore } from '../../../core/sessions/session-store.ts'
 import { FIRST_STATE } from '../../../core/sessions/session-store.ts'
 import { type Contract, eventually, pause } from '../../../core/testing/contract.ts'
