@@ -1,18 +1,22 @@
 // Tests that a call is answered only after its change notifications are on the change bus, and that their order is
 // kept.
 import { expect } from 'chai'
-import { defineResource } from '../../core/index.ts'
-import { needsRedis, type RedisServer, startRedis, stopRedis } from '../support/redis-server.ts'
+import { stopHostsAndRedis } from '../support/redis-host.ts'
+import { needsRedis, type RedisServer, startRedis } from '../support/redis-server.ts'
 import { modern, type RpcMessage } from '../support/rpc.ts'
 import { listen, nextMessage, openSession } from '../support/session-client.ts'
+import type { StartedHost } from '../support/start-host.ts'
 import type { StreamExchange } from '../support/stream-exchange.ts'
-import { type NodeProcess, startNode } from './support/node-process.ts'
-import { startNode as startHost } from './support/nodes.ts'
+import changes from './support/changes.config.ts'
+import { type NodeProcess, startNode as startProcess } from './support/node-process.ts'
+import { startNode } from './support/nodes.ts'
 
-const NODES = 3
 const LAST = 'page://last'
-let nodes: readonly NodeProcess[] = []
 let redis: RedisServer
+/** Two in this process, and one that is killed. */
+let local: StartedHost[]
+let dying: NodeProcess
+let urls: readonly string[]
 
 /** The URIs that a listener is told of, up to `LAST`. */
 async function toldUntilLast(stream: StreamExchange): Promise<string[]> {
@@ -22,34 +26,41 @@ async function toldUntilLast(stream: StreamExchange): Promise<string[]> {
   return told.slice(0, -1)
 }
 
-async function listenTo(node: NodeProcess | undefined, uris: readonly string[]): Promise<StreamExchange> {
-  const stream = await listen(`${node?.url}/`, { resourceSubscriptions: [...uris, LAST] })
+async function listenTo(url: string | undefined, uris: readonly string[]): Promise<StreamExchange> {
+  const stream = await listen(`${url}/`, { resourceSubscriptions: [...uris, LAST] })
   await nextMessage(stream)
   return stream
 }
+
+const { toolsets = {}, routes = {} } = changes
 
 describe('change notifications of a call', () => {
   before(async function () {
     needsRedis(this)
     redis = await startRedis()
-    const config = 'test/cluster/support/changes.config.ts'
+    const config = { toolsets, routes, redis: { url: redis.url, commandTimeout: '4s' } }
+    local = [await startNode(redis, config), await startNode(redis, config)]
     const env = { REDIS_URL: redis.url }
-    nodes = await Promise.all(Array.from({ length: NODES }, () => startNode({ config, port: 0, env })))
+    dying = await startProcess({ config: 'test/cluster/support/changes.config.ts', port: 0, env })
+    urls = [...local, dying].map(({ url }) => url)
   })
   after(async () => {
-    await Promise.all(nodes.map(node => node.kill()))
-    await stopRedis()
+    await dying?.kill()
+    await stopHostsAndRedis()
   })
 
   it('arrive before later changes of the same caller at another node', async () => {
     const [rounds, perRound] = [10, 6]
     const uris = Array.from({ length: perRound }, (_, index) => `page://${index}`)
-    const streams = await Promise.all(nodes.map(node => listenTo(node, uris)))
+    const streams = await Promise.all(urls.map(url => listenTo(url, uris)))
     const told = streams.map(toldUntilLast)
-    const sessions = await Promise.all(nodes.map(node => openSession(`${node.url}/`)))
+    const sessions = await Promise.all(urls.map(url => openSession(`${url}/`)))
     for (let round = 0; round < rounds; round++) {
       for (const [index, uri] of uris.entries()) {
-        await sessions[(round + index) % NODES]?.request('tools/call', { name: 'change', arguments: { uris: [uri] } })
+        await sessions[(round + index) % urls.length]?.request('tools/call', {
+          name: 'change',
+          arguments: { uris: [uri] },
+        })
       }
     }
     await sessions[0]?.request('tools/call', { name: 'change', arguments: { uris: [LAST] } })
@@ -59,12 +70,12 @@ describe('change notifications of a call', () => {
           part => part.join() !== uris.join(),
         ).length,
     )
-    expect(outOfOrder).to.deep.equal(nodes.map(() => 0))
+    expect(outOfOrder).to.deep.equal(urls.map(() => 0))
   })
 
   it('are delayed while Redis hangs; the call is still answered', async () => {
-    const [node] = nodes
-    const stream = await listenTo(node, ['page://0'])
+    const [node] = local
+    const stream = await listenTo(node?.url, ['page://0'])
     redis.pause()
     const change = (uri: string) =>
       modern(`${node?.url}/`, 'tools/call', { name: 'change', arguments: { uris: [uri] } })
@@ -72,30 +83,24 @@ describe('change notifications of a call', () => {
     redis.resume()
     expect(answers.map(({ message }) => message.result.content[0].text)).to.deep.equal(['done', 'done'])
     expect(await toldUntilLast(stream)).to.deep.equal(['page://0'])
-    expect(node?.output).to.include('the change bus does not acknowledge changes').and.include('Redis did not respond')
+    const log = JSON.stringify(node?.log)
+    expect(log).to.include('the change bus does not acknowledge changes').and.include('Redis did not respond')
   })
 
   it('reach other nodes if a node is killed right after the result', async () => {
-    const [listening, ...dying] = nodes
-    const perCall = 5
-    const uris = dying.map((_, node) => Array.from({ length: perCall }, (_, index) => `page://${node}-${index}`))
-    const stream = await listenTo(listening, uris.flat())
-    for (const [index, node] of dying.entries()) {
-      const session = await openSession(`${node.url}/`)
-      const { message } = await session.request('tools/call', { name: 'change', arguments: { uris: uris[index] } })
-      await node.kill()
-      expect(message.result.content[0].text).to.equal('done')
-    }
-    const session = await openSession(`${listening?.url}/`)
-    await session.request('tools/call', { name: 'change', arguments: { uris: [LAST] } })
-    const told = await toldUntilLast(stream)
-    expect(told).to.deep.equal(uris.flat())
+    const uris = Array.from({ length: 5 }, (_, index) => `page://${index}`)
+    const stream = await listenTo(urls[0], uris)
+    const session = await openSession(`${dying.url}/`)
+    const { message } = await session.request('tools/call', { name: 'change', arguments: { uris } })
+    await dying.kill()
+    expect(message.result.content[0].text).to.equal('done')
+    await modern(`${urls[0]}/`, 'tools/call', { name: 'change', arguments: { uris: [LAST] } })
+    expect(await toldUntilLast(stream)).to.deep.equal(uris)
   })
 
   it('made outside of calls are published before shutdown', async () => {
     const count = 500
-    const page = defineResource({ name: 'page', uriTemplate: 'page://{name}', handler: () => 'text' })
-    const { host } = await startHost(redis, { toolsets: { all: [page] }, routes: { '/': { toolsets: 'all' } } })
+    const { host } = await startNode(redis, { toolsets, routes })
     redis.cli('FLUSHALL')
     for (let index = 0; index < count; index++) host.runtime.resourceUpdated(`page://${index}`)
     await host.close({ grace: 0 })

@@ -6,20 +6,20 @@ import { nextMessage, openSession, postMessage, readRest } from '../support/sess
 import { connectSse, openSseSession } from '../support/sse-client.ts'
 import { stopHosts } from '../support/start-host.ts'
 import { type NodeProcess, startNode as startProcess } from './support/node-process.ts'
-import { at, needsStore, startCluster } from './support/nodes.ts'
+import { at, needsStore, startCluster, startNode } from './support/nodes.ts'
 import { createRemotePuppet } from './support/remote-puppet.ts'
 
 const SECRETS = 'a secret for tests that is long enough to be one'
 const where = (index: number) => defineTool({ name: 'where', handler: () => `node ${index}` })
 
 describe('session failover', () => {
-  const processes: NodeProcess[] = []
+  let dying: NodeProcess | undefined
   before(function () {
     needsStore(this)
   })
   afterEach(stopHosts)
   after(async () => {
-    await Promise.all(processes.map(node => node.kill()))
+    await dying?.kill()
     await stopRedis()
   })
 
@@ -70,9 +70,11 @@ describe('session failover', () => {
     const redis = await startRedis()
     const env = { REDIS_URL: redis.url, MCP_HOST_SECRETS: SECRETS }
     const config = 'test/cluster/support/journey.config.ts'
-    for (let count = 0; count < 2; count++) processes.push(await startProcess({ config, port: 0, env }))
-    const [one, two] = processes as [NodeProcess, NodeProcess]
-    const puppet = createRemotePuppet(processes)
+    const one = await startProcess({ config, port: 0, env })
+    dying = one
+    const toolsets = { all: [where(1)] }
+    const two = await startNode(redis, { secrets: [SECRETS], toolsets, routes: { '/mcp': { toolsets: 'all' } } })
+    const puppet = createRemotePuppet([one])
     const session = await openSession(`${one.url}/mcp`)
     const other = at(`${two.url}/mcp`, session)
     const call = await session.call('puppet', { name: 'doomed' }, { id: 'doomed' })
