@@ -3,30 +3,37 @@ import { defineTool } from '../../core/index.ts'
 import { sessionToolset } from '../fixtures/session-toolset.ts'
 import { eventually } from '../support/eventually.ts'
 import { createPuppet } from '../support/puppet-tool.ts'
+import { stopHostsAndRedis } from '../support/redis-host.ts'
 import { stopRedis } from '../support/redis-server.ts'
-import { repeatDuring } from '../support/repeat-during.ts'
 import { initialize, nextMessage, openSession, readRest } from '../support/session-client.ts'
 import { stopHosts } from '../support/start-host.ts'
-import { at, needsStore, openAtAll, startCluster } from './support/nodes.ts'
+import { at, type Cluster, needsStore, openAtAll, startCluster } from './support/nodes.ts'
 
 const puppet = createPuppet()
 const where = (index: number) => defineTool({ name: 'where', handler: () => `node ${index}` })
+const chatty = defineTool({
+  name: 'chatty',
+  handler(_args, { log, client }) {
+    for (const level of ['debug', 'info', 'error'] as const) log(level, level)
+    return `${client.revision} ${client.info?.name}`
+  },
+})
 const config = (index: number) => ({
-  toolsets: { all: [...sessionToolset, puppet.tool, where(index)] },
+  toolsets: { all: [...sessionToolset, puppet.tool, chatty, where(index)] },
   routes: { '/': { toolsets: 'all' } },
 })
 
 const textOf = (message: { result: { content: [{ text: string }] } }) => message.result.content[0].text
 
 describe('session shared by all nodes', () => {
-  before(function () {
+  let cluster: Cluster
+  before(async function () {
     needsStore(this)
+    cluster = await startCluster(3, config)
   })
-  afterEach(stopHosts)
-  after(stopRedis)
+  after(stopHostsAndRedis)
 
   it('opens at one node and works at all nodes', async () => {
-    const cluster = await startCluster(3, config)
     const sessions = await openAtAll(cluster)
     for (const [index, session] of [...sessions, ...sessions].entries()) {
       const answer = await session.request('tools/call', { name: 'where' })
@@ -35,7 +42,6 @@ describe('session shared by all nodes', () => {
   })
 
   it('ends with DELETE at any node', async () => {
-    const cluster = await startCluster(3, config)
     const [a, b, c] = await openAtAll(cluster)
     expect((await b?.request('ping'))?.status).to.equal(200)
     const stream = await a.get()
@@ -50,7 +56,6 @@ describe('session shared by all nodes', () => {
   })
 
   it('is rejected for another user at every node, even with leaked ids', async () => {
-    const cluster = await startCluster(3, config)
     const ann = await openAtAll(cluster, 0, { headers: { 'X-User': 'ann' } })
     const bob = await openAtAll(cluster, 0, { headers: { 'X-User': 'bob' } })
     const call = await ann[0].call('puppet', { name: 'of ann' })
@@ -80,20 +85,6 @@ describe('session shared by all nodes', () => {
   })
 
   it('keeps its log level and protocol version at every node', async () => {
-    const cluster = await startCluster(2, {
-      toolsets: {
-        all: [
-          defineTool({
-            name: 'chatty',
-            handler(_args, { log, client }) {
-              for (const level of ['debug', 'info', 'error'] as const) log(level, level)
-              return `${client.revision} ${client.info?.name}`
-            },
-          }),
-        ],
-      },
-      routes: { '/': { toolsets: 'all' } },
-    })
     const [a, b] = await openAtAll(cluster)
     const said = async (session = a) => {
       const { messages } = await session.request('tools/call', { name: 'chatty' })
@@ -108,7 +99,6 @@ describe('session shared by all nodes', () => {
   })
 
   it('receives elicitation responses at another node', async () => {
-    const cluster = await startCluster(2, config)
     const [a, b] = await openAtAll(cluster, 0, { capabilities: { elicitation: { form: {}, url: {} } } })
     const call = await a.call('ask_the_user')
     for (const result of [{ action: 'accept', content: { name: 'Ada' } }, { action: 'accept' }]) {
@@ -121,7 +111,6 @@ describe('session shared by all nodes', () => {
   })
 
   it('accepts cancellation at another node', async () => {
-    const cluster = await startCluster(2, config)
     const [a, b] = await openAtAll(cluster)
     const call = a.call('puppet', { name: 'to be cancelled' }, { id: 'x-1' })
     const { ctx } = await puppet.call('to be cancelled')
@@ -135,7 +124,6 @@ describe('session shared by all nodes', () => {
   })
 
   it('rejects a request id that is running at another node until the request ends', async () => {
-    const cluster = await startCluster(2, config)
     const [a, b] = await openAtAll(cluster)
     const call = a.call('puppet', { name: 'once' }, { id: 7 })
     const { finish } = await puppet.call('once')
@@ -146,6 +134,14 @@ describe('session shared by all nodes', () => {
     await (await call).rest()
     expect((await b?.request('ping', {}, { id: 7 }))?.status).to.equal(200)
   })
+})
+
+describe('limits of sessions shared by all nodes', () => {
+  before(function () {
+    needsStore(this)
+  })
+  afterEach(stopHosts)
+  after(stopRedis)
 
   it('opens within the session limit of an owner across all nodes', async () => {
     const cluster = await startCluster(3, index => ({ ...config(index), sessions: { maxPerOwner: 4 } }))
@@ -182,8 +178,11 @@ describe('session shared by all nodes', () => {
     const stream = await (await openAtAll(cluster))[0].get()
     const kept = { id: stream.headers['mcp-session-id'] }
     await openAtAll(cluster)
-    const use = async () => expect((await b?.request('ping'))?.status).to.equal(200)
-    await repeatDuring(use, () => eventually('the unused session is gone', sessions, left => left === 2))
+    const useAndCount = async () => {
+      expect((await b?.request('ping'))?.status).to.equal(200)
+      return sessions()
+    }
+    await eventually('the unused session is gone', useAndCount, left => left === 2)
     await eventually('the session without further use is gone', sessions, left => left === 1)
     expect((await a.request('ping')).status).to.equal(404)
     const open = at(`${cluster.nodes[1]?.url}/`, { ...a, id: String(kept.id) })

@@ -1,19 +1,20 @@
 // Counts the content of the store of several nodes, in Redis or in a file.
 
+import pg from 'pg'
 import type { Members, Store } from '../../../core/store/store.ts'
 import { openDatabase } from '../../sqlite/support/sqlite.ts'
-import { queryPostgres } from '../../support/postgres-server.ts'
+import { sendToRedis } from '../../support/redis-command.ts'
 import type { RedisServer } from '../../support/redis-server.ts'
 
 export interface Counts {
   /** Sessions that idle, as the store was told. */
-  idle(): number
-  sessions(): number
+  idle(): number | Promise<number>
+  sessions(): number | Promise<number>
 }
 
-export const countsInRedis = ({ cli }: RedisServer): Counts => ({
-  idle: () => Number(cli('ZCARD', 'mcp-host:{sessions}:s:idle')[0]),
-  sessions: () => cli('KEYS', '*:session').length,
+export const countsInRedis = (redis: RedisServer): Counts => ({
+  idle: async () => Number((await sendToRedis(redis, 'ZCARD', 'mcp-host:{sessions}:s:idle'))[0]),
+  sessions: async () => (await sendToRedis(redis, 'KEYS', '*:session')).length,
 })
 
 export function countsInFile(file: string): Counts {
@@ -32,7 +33,13 @@ export function countsInFile(file: string): Counts {
 }
 
 export function countsInPostgres({ url, schema }: { readonly url: string; readonly schema: string }): Counts {
-  const count = (sql: string) => Number(queryPostgres(url, `SELECT coalesce((${sql}), 0)`))
+  const count = async (sql: string) => {
+    const client = new pg.Client(url)
+    await client.connect()
+    const { rows } = await client.query<{ readonly count: string }>(`SELECT coalesce((${sql}), 0) AS count`)
+    await client.end()
+    return Number(rows[0]?.count)
+  }
   return {
     idle: () =>
       count(`SELECT size FROM ${schema}.entries WHERE partition = 'sessions' AND kind = 'set' AND name = 'idle'`),
