@@ -1,8 +1,9 @@
 // The official conformance suite as a program: its path, its requirement sets, and a single run. It needs a newer Node
 // than this project, which npx installs; neither is a dependency.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { openSync, readFileSync } from 'node:fs'
+import { cpSync, openSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { buildSync } from 'esbuild'
 import { parse } from 'yaml'
 
 const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12'
@@ -47,7 +48,26 @@ export async function runToEnd(command: string, args: string[], log: string, lim
   }
 }
 
-/** Installs the suite where npx keeps it, and finds it there. Rejects when npx cannot. */
+/** Bundles the suite with its packages into one file, because many runs start it. */
+function bundleSuite(entry: string, folder: string): string {
+  const outfile = join(folder, 'suite/dist/index.js')
+  const js = "import { createRequire as requireAt } from 'node:module'; const require = requireAt(import.meta.url);"
+  buildSync({
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'error',
+    banner: { js },
+  })
+  for (const part of ['package.json', 'requirements']) {
+    cpSync(join(dirname(entry), '..', part), join(folder, 'suite', part), { recursive: true })
+  }
+  return outfile
+}
+
+/** Installs the suite where npx keeps it. Rejects when npx cannot. */
 export async function findSuite(folder: string): Promise<Suite> {
   const log = join(folder, 'npx.log')
   // The suite's own bin would be started by whichever node its first line finds; so node is asked for by path.
@@ -58,7 +78,7 @@ export async function findSuite(folder: string): Promise<Suite> {
   if (code !== 0 || node === undefined || entry === undefined) {
     throw new Error(`npx could not install the suite:\n${output.trim()}`)
   }
-  return { node, entry }
+  return { node, entry: bundleSuite(entry, folder) }
 }
 
 /** The scenarios that a requirement set scores, from the suite's own frozen list. Throws when it has no such set. */
