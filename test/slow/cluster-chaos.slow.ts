@@ -2,7 +2,7 @@
 // `SEED=7` repeats a run.
 import { expect } from 'chai'
 import { describeReport, runChaos } from '../cluster/chaos/chaos.ts'
-import { DESCRIPTIONS, KINDS } from '../cluster/chaos/failure-kinds.ts'
+import { DESCRIPTIONS } from '../cluster/chaos/failure-kinds.ts'
 import { needsDeployment } from '../cluster/support/balanced-deployment.ts'
 import { concurrentIt } from '../support/concurrent-it.ts'
 
@@ -17,12 +17,13 @@ describe('chaos: three nodes behind nginx under load', () => {
 
   // Each has nodes, nginx and Redis of its own, and much of its time nothing happens but that clients wait.
   const it = concurrentIt({ atOnce: 3 })
-  for (const kind of KINDS) {
-    const lost = kind === 'forget' ? 'reports lost data' : 'loses nothing'
-    it(`${DESCRIPTIONS[kind]}: ${lost}, no duplicates`, async () => {
-      const report = await runChaos({ kind, seconds: SECONDS, failures: FAILURES, seed: SEED })
+  for (const kinds of [['forget'], ['kill'], ['pause', 'roll', 'restart', 'cut']] as const) {
+    const lost = kinds[0] === 'forget' ? 'reports lost data' : 'loses nothing'
+    it(`${kinds.map(kind => DESCRIPTIONS[kind]).join('; ')}: ${lost}, no duplicates`, async () => {
+      const failures = FAILURES * kinds.length
+      const report = await runChaos({ kinds, seconds: SECONDS, failures, seed: SEED })
       console.log(`      seed ${SEED}, ${describeReport(report)}`)
-      expect(report.failures).to.be.at.least(FAILURES)
+      expect(report.failures).to.be.at.least(failures)
       expect(report.faults, report.output).to.deep.equal([])
     })
   }

@@ -12,13 +12,13 @@ const SUITES = [
 ]
 /** Files that repeat requests of other files, or test startup, time and limits without new secrets. */
 const LEFT_OUT = [
-  'flow/{client-value-limits,dpop-shared-file,guarded-routes-properties,misbehaving-tools,official-*,ping,reload*,first-event}',
+  'flow/{challenge-scope,client-value-limits,dpop-shared-file,guarded-routes-properties,misbehaving-tools,official-*,ping,reload*,first-event}',
   'flow/{running-calls,same-response-properties,pipelining,subscriptions-listen,sessions-shutdown,shared-config-values,shutdown-slow-store}',
-  'plugins/auth-jwt/{authorization-server,dpop-memory,dpop-modes,dpop-urls,ed25519,flood,issuer*,shared-connection,options}',
+  'plugins/auth-jwt/{authorization-server,dpop-attacks,dpop-memory,dpop-modes,dpop-urls,ed25519,flood,issuer*,shared-connection,options}',
   'plugins/auth-jwt/{own-issuer,presets,verified-tokens}',
   'plugins/tool-policy/{lint,list-caching,matrix,parameter-names,shadow}',
   'plugins/transport-sse/start',
-  'plugins/transport-streamable/{batches,methods-and-paths,session-batches,session-changes,session-requests}',
+  'plugins/transport-streamable/{batches,methods-and-paths,notifications,session-{batches,changes,hooks,ids,requests}}',
   'plugins/transport-streamable/{invalid-input,legacy-*,limits,negotiation,session-get,session-limits,streaming,wrong-params}',
 ].map(name => `--ignore=test/${name}.test.ts`)
 const MOCHA = 'node_modules/mocha/bin/mocha.js'

@@ -8,7 +8,8 @@ import { startLoad } from './start-load.ts'
 import { createTally, describeTally, faultsOf, type Tally } from './tally.ts'
 
 export interface ChaosSettings {
-  readonly kind: Kind
+  /** By turns. */
+  readonly kinds: readonly Kind[]
   /** How long nodes and Redis fail; clients then finish what they began. */
   readonly seconds: number
   /** How often something fails at least, however long that takes on a machine that is busy. */
@@ -32,14 +33,14 @@ export interface ChaosReport {
 /** Milliseconds between two looks at how often something failed. */
 const LOOK_INTERVAL = 50
 
-export async function runChaos({ kind, seconds, failures: least, seed }: ChaosSettings): Promise<ChaosReport> {
+export async function runChaos({ kinds, seconds, failures: least, seed }: ChaosSettings): Promise<ChaosReport> {
   const lines = createLines()
   const tally = createTally()
   const balanced = await startBalanced({
     config: 'test/cluster/chaos/load.config.ts',
     nodes: BALANCED,
-    redis: { persistent: kind === 'restart' },
-    ...(kind === 'cut' && { redisUrl: lines.urlFor }),
+    redis: { persistent: kinds.includes('restart') },
+    ...(kinds.includes('cut') && { redisUrl: lines.urlFor }),
   })
   const output = () => balanced.nodes.map(({ output }, at) => `node ${at + 1}:\n${output.slice(-4_000)}`).join('\n')
   try {
@@ -49,19 +50,22 @@ export async function runChaos({ kind, seconds, failures: least, seed }: ChaosSe
     const announcer = createAnnouncer(announce => beside.tell({ announce }))
     const load = await startLoad({ url: `${balanced.url}/mcp`, seed, tally, announcer, enough: () => enough })
     const done = { faults: 0 }
-    const failing = failUntil(() => enough, kind, balanced, lines, createSeededRandom(seed), done)
+    const failing = failUntil(() => enough, kinds, balanced, lines, createSeededRandom(seed), done)
     await Promise.race([wait(seconds * 1_000), failing])
     // The one that is under way counts, too.
     while (done.faults < least - 1) await Promise.race([wait(LOOK_INTERVAL), failing])
     enough = true
     const failures = await failing
     await load.finish()
-    const faults = faultsOf(tally, { gaps: kind === 'forget', nodeLost: kind === 'kill' || kind === 'forget' })
+    const faults = faultsOf(tally, {
+      gaps: kinds.includes('forget'),
+      nodeLost: kinds.includes('kill') || kinds.includes('forget'),
+    })
     const requests = balanced.describeCounts()
     const announced = announcer.announced.count
     return { failures, announced, requests, tally, faults, output: faults.length > 0 ? output() : '' }
   } catch (cause) {
-    throw new Error(`${kind}: ${cause}\n${output()}`, { cause })
+    throw new Error(`${kinds}: ${cause}\n${output()}`, { cause })
   } finally {
     await balanced.stop()
     await lines.stop()

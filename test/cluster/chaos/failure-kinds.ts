@@ -5,7 +5,6 @@ import type { RedisServer } from '../../support/redis-server.ts'
 import type { SeededRandom } from '../../support/seeded-random.ts'
 import type { Balanced } from '../support/balanced-deployment.ts'
 
-/** What takes longest comes first: some run side by side. */
 export const KINDS = ['forget', 'kill', 'pause', 'roll', 'restart', 'cut'] as const
 export type Kind = (typeof KINDS)[number]
 
@@ -75,7 +74,7 @@ async function failOnce(kind: Kind, { redis, nodes, restart }: Balanced, lines: 
 /** Counts in `done`, and resolves with how many faults there were. */
 export async function failUntil(
   enough: () => boolean,
-  kind: Kind,
+  kinds: readonly Kind[],
   balanced: Balanced,
   lines: Lines,
   random: SeededRandom,
@@ -83,7 +82,7 @@ export async function failUntil(
 ) {
   while (!enough()) {
     await wait(1_000 + random.below(2_000))
-    await failOnce(kind, balanced, lines, random)
+    await failOnce(kinds[done.faults % kinds.length] as Kind, balanced, lines, random)
     done.faults++
   }
   return done.faults

@@ -27,7 +27,7 @@ function readOptions() {
 
 async function runKind(kind: Kind, seconds: number, seed: number): Promise<boolean> {
   console.log(`${kind}, ${seconds} s: ${DESCRIPTIONS[kind]}; seed ${seed}`)
-  const report = await runChaos({ kind, seconds, failures: 1, seed })
+  const report = await runChaos({ kinds: [kind], seconds, failures: 1, seed })
   console.log(`      ${describeReport(report)}`)
   if (report.faults.length > 0) console.log(report.output)
   return report.faults.length === 0
