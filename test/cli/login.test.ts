@@ -258,7 +258,7 @@ describe('mcp-host login', () => {
     const status = await odd.run(['status', '--json'])
     expect(status.code, status.stderr).to.equal(0)
     expect(JSON.parse(status.stdout)).to.have.length(2)
-    for (const hostile of [{ scope: 'a\u001b[2J' }, { access_token: 'a\r\nb' }, { scope: 'a\u202eb' }]) {
+    for (const hostile of [{ scope: 'a\u001b[2J' }, { access_token: 'a\r\nb' }]) {
       const bad = await startDesk()
       bad.fake.as.settings.tokenAnswer = hostile
       const refused = await bad.run(['login', bad.url])

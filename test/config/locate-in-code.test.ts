@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { locateDefinition, locateInCode } from '../../core/config/locate-in-code.ts'
 import { readJson } from '../../core/config/read-document.ts'
 import type { Path } from '../../core/http/errors.ts'
+import { caseCount } from '../support/thorough.ts'
 
 const lineOf = (source: string, ...path: (string | number)[]): number | undefined => locateInCode(source)(path)
 
@@ -119,6 +120,7 @@ describe('locateInCode', () => {
           expect(inCode(path), path.join()).to.equal((inJson(path) ?? 0) + 1)
         }
       }),
+      { numRuns: caseCount(100, 20) },
     )
   })
 

@@ -191,7 +191,7 @@ describe('Secret redaction', () => {
     const leaks: string[] = []
     // What stands under a route is held to the very same schemas.
     const checked = places.filter(({ path }) => path.length > 0 && !(path[0] === 'routes' && path.length > 4))
-    for (const place of selectCases(checked, 15)) {
+    for (const place of selectCases(checked, 6)) {
       const { path } = place
       for (const value of [...URLS, ...(isSecretPlace(place) ? BARE : [])]) {
         tried += 1
@@ -200,7 +200,7 @@ describe('Secret redaction', () => {
       }
     }
     expect(leaks).to.deep.equal([])
-    expect(tried).to.be.greaterThan(caseCount(5_000, 100))
+    expect(tried).to.be.greaterThan(caseCount(5_000, 50))
   })
 
   it('reports empty secrets as empty', () => {
@@ -226,7 +226,7 @@ describe('Secret redaction', () => {
       if (path.join('.') === 'secrets.file') return false
       return path[0] !== 'routes' && (isUrl || isSecretPlace({ path }))
     })
-    for (const place of selectCases(read, 4)) {
+    for (const place of selectCases(read, 2)) {
       for (const value of [...URLS, ...(isSecretPlace(place) ? BARE : [])]) {
         if (holds(await toldOf(configWith(place.path, value))))
           leaks.push(`${place.path.join('.')} ${JSON.stringify(value)}`)
@@ -244,7 +244,7 @@ describe('Secret redaction', () => {
       'secrit',
       'plugins.auth-introspection.clientsecret',
     ]) {
-      for (const value of [CANARY, ...URLS]) {
+      for (const value of [CANARY, ...selectCases(URLS, 4)]) {
         const told = await toldOf(configWith(path.split('.'), value))
         expect(told).to.include('unknown option')
         if (holds(told)) leaks.push(`${path} ${value}`)

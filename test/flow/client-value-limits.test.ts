@@ -263,11 +263,10 @@ describe('client-supplied URIs: size and subscription limits', () => {
       expect(params.notifications.resourceSubscriptions).to.have.length(uris.length)
       stream.drop()
     }
-    const each = MAX_WATCHED * (100 + WATCH_COST)
-    const most = Math.floor(MAX_WATCHED_BYTES_PER_OWNER / each)
-    const uris = many(MAX_WATCHED, 100)
+    const most = Math.floor(MAX_WATCHED_BYTES_PER_OWNER / (mostLong * (MAX_URI + WATCH_COST)))
+    const uris = many(mostLong, MAX_URI)
     const streams = await Promise.all(
-      Array.from({ length: most + 5 }, () => listen(url, { resourceSubscriptions: uris })),
+      Array.from({ length: most + 2 }, () => listen(url, { resourceSubscriptions: uris })),
     )
     const open = streams.filter(({ status }) => status === 200)
     expect(open).to.have.length(most)

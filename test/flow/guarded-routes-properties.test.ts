@@ -8,7 +8,7 @@ import { closePaths, readToolNames, requestPath } from '../support/raw-path.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { caseCount } from '../support/thorough.ts'
 
-const TABLES = caseCount(20, 5)
+const TABLES = caseCount(20, 2)
 const REQUESTS = caseCount(60, 30)
 const SEED = 20_261_122
 

@@ -47,6 +47,8 @@ async function takeFunctions(session: Session): Promise<Set<string>> {
  * files, can run during every call on a busy machine.
  */
 async function functionsOf(call: () => Promise<unknown>): Promise<string[]> {
+  // The first calls compile and connect.
+  for (let run = 0; run < 2; run++) await call()
   const session = new Session()
   session.connect()
   await session.post('Debugger.enable')
@@ -54,13 +56,11 @@ async function functionsOf(call: () => Promise<unknown>): Promise<string[]> {
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
   const runs: Set<string>[] = []
   const began = performance.now()
-  for (let run = 0; run < 5; run++) {
+  for (let run = 0; run < 3; run++) {
     await call()
     // The response is closed after the client has it.
     await nextTurn()
-    const functions = await takeFunctions(session)
-    // The first calls compile and connect.
-    if (run > 1) runs.push(functions)
+    runs.push(await takeFunctions(session))
   }
   await pause(performance.now() - began)
   const idle = await takeFunctions(session)

@@ -92,14 +92,13 @@ describe('JSON text scan', () => {
     for (const part of ['{}', '[]', '[1]']) {
       expect(findForbidden(filled(part, OBJECTS_IN_ANY_BODY - 1)), part).to.equal(undefined)
       expect(findForbidden(filled(part, OBJECTS_IN_ANY_BODY)), part).to.match(/more than 100000 objects/)
-      expect(findForbidden(filled(part, 1_000_000)), part).to.match(/more than \d+ objects/)
     }
     for (const part of ['1', '"a"', '"[{"', '{"a":123}', '{"a":"b","c":"d"}', '[1.5,2.25]']) {
-      expect(findForbidden(filled(part, 2 * OBJECTS_IN_ANY_BODY)), part).to.equal(undefined)
+      expect(findForbidden(filled(part, OBJECTS_IN_ANY_BODY + 1)), part).to.equal(undefined)
     }
     expect(() =>
-      readMessages(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":${filled('{}', 1_300_000)}}}`),
-    ).to.throw(/Invalid request: it has more than \d+ objects and lists/)
+      readMessages(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":${filled('{}', 1_000_000)}}}`),
+    ).to.throw(/Invalid request: it has more than 375\d+ objects and lists/)
   })
 
   it('rejects objects with too many members and keys that are too long', () => {

@@ -50,7 +50,7 @@ const failures = () => [...host.log, ...proxied.log].filter(({ level }) => level
 describe('Malformed request targets', () => {
   it('cause no 5xx response and no error log on any method', async () => {
     for (const path of ODD_TARGETS) {
-      for (const method of selectCases(['GET', 'POST', 'DELETE', 'OPTIONS', 'HEAD'], 2)) {
+      for (const method of selectCases(['GET', 'POST', 'DELETE', 'OPTIONS', 'HEAD'], 1)) {
         await send(host.url, requestHead(host.url, { method, path }), `${method} ${path}`)
       }
     }
@@ -86,7 +86,7 @@ describe('Malformed header values', () => {
     for (const { url } of [host, proxied]) {
       for (const path of paths) {
         for (const name of ODD_NAMES) {
-          for (const header of selectCases(['Host', 'Origin', 'Referer', 'X-Forwarded-Host', 'X-Forwarded-For'], 2)) {
+          for (const header of selectCases(['Host', 'Origin', 'Referer', 'X-Forwarded-Host', 'X-Forwarded-For'], 1)) {
             const both = { [header]: name, Authorization: 'Bearer x', 'X-Forwarded-Proto': name }
             const method = path === '/t/all/sse' ? 'OPTIONS' : 'GET'
             await send(url, requestHead(url, { method, path, headers: both }), `${path} ${header}: ${name}`)

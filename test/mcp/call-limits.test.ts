@@ -175,13 +175,14 @@ describe('Tool concurrency limit', () => {
     const held = createHeld('held', { concurrency: 1 })
     const { url } = await serve([held])
     const before = counted.get('mcp_host_tool_calls_refused_total') ?? 0
-    const greedy = Array.from({ length: 200 }, (_, mark) => modern(url, 'held', `greedy ${mark}`, '127.0.0.2'))
+    const sent = MAX_WAITING_CALLS_PER_OWNER + 10
+    const greedy = Array.from({ length: sent }, (_, mark) => modern(url, 'held', `greedy ${mark}`, '127.0.0.2'))
     let refused: Answer[] = []
     void Promise.all(greedy.map(answer => answer.then(one => one.status === 429 && refused.push(one))))
     await eventually(
       'the rest is refused',
       () => refused.length,
-      count => count === 200 - 1 - MAX_WAITING_CALLS_PER_OWNER,
+      count => count === sent - 1 - MAX_WAITING_CALLS_PER_OWNER,
     )
     expect(countOf('held', 'waiting')).to.equal(MAX_WAITING_CALLS_PER_OWNER)
     const [{ headers, message }] = refused as [Answer]

@@ -10,6 +10,7 @@ import type { StandardSchema } from '../../core/mcp/definitions/infer.ts'
 import type { Checked } from '../../core/mcp/schema/explain-errors.ts'
 import { advertisedSchema, compileSchema } from '../../core/mcp/schema/schema.ts'
 import type { JsonSchema } from '../../core/mcp/wire/protocol.ts'
+import { caseCount } from '../support/thorough.ts'
 
 const object = (properties: JsonSchema, more: JsonSchema = {}): JsonSchema => ({ type: 'object', properties, ...more })
 const nested = (levels: number): JsonSchema => {
@@ -283,6 +284,7 @@ describe('Validation messages for the model', () => {
           if (!checked.ok) expect(checked.problems).to.not.equal('')
         },
       ),
+      { numRuns: caseCount(100, 20) },
     )
     const hostile = JSON.parse('{"a":"x","__proto__":{"unit":"k"}}')
     expect(problemsOf(order, hostile)).to.match(/^__proto__/)

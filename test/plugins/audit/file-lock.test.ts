@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { lockFile, lockFirst } from '../../../plugins/audit/file-lock.ts'
 import { makeFolder, removeFolders } from '../../config/folder.ts'
+import { caseCount } from '../../support/thorough.ts'
 
 after(removeFolders)
 
@@ -17,7 +18,7 @@ const locksIn = async (folder: string) => (await readdir(folder)).filter(name =>
 
 describe('audit: file lock', () => {
   it('takes over a stale lock of a killed process with exactly one winner', async () => {
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < caseCount(20, 5); round++) {
       const folder = await makeFolder({ 'a.jsonl.lock': DEAD })
       const file = join(folder, 'a.jsonl')
       const taken = await Promise.allSettled(Array.from({ length: 8 }, () => lockFile(file)))

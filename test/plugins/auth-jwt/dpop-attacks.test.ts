@@ -260,10 +260,10 @@ describe('DPoP attacks: misused and replayed proofs', () => {
     }
   })
 
-  it('accepts one of 100 concurrent requests with the same proof (replay)', async () => {
+  it('accepts one of 20 concurrent requests with the same proof (replay)', async () => {
     const token = tokenFor(host.guarded)
     const headers = provenBy({ key, token, url: host.guarded })
-    const answers = await Promise.all(Array.from({ length: 100 }, () => callWith(host.guarded, headers)))
+    const answers = await Promise.all(Array.from({ length: 20 }, () => callWith(host.guarded, headers)))
     const statuses = answers.map(({ status }) => status)
     const refused = answers.filter(({ status }) => status === 401)
     expect(statuses.filter(one => one === 200)).to.have.length(1)

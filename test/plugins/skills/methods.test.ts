@@ -221,19 +221,19 @@ describe('Skills pagination', () => {
   })
 
   it('returns 100 skills or 500 folder entries per page, with cursors', async () => {
-    const names = Array.from({ length: 230 }, (_, at) => `s${at}`)
+    const names = Array.from({ length: 101 }, (_, at) => `s${at}`)
     const host = await serveSkills({
       ...Object.fromEntries(names.map(name => [`${name}/SKILL.md`, skill(name)])),
-      ...Object.fromEntries(Array.from({ length: 511 }, (_, at) => [`s0/f${at}.md`, `${at}`])),
+      ...Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`s0/f${at}.md`, `${at}`])),
     })
     const pages = await allPages(host, 'skills/list', 'skills')
-    expect(pages.map(page => page.length)).to.deep.equal([100, 100, 30])
+    expect(pages.map(page => page.length)).to.deep.equal([100, 1])
     expect(urisOf(pages.flat())).to.deep.equal(names.map(name => `skill://${name}/SKILL.md`).sort())
     const folders = await allPages(host, 'resources/directory/read', 'resources', { uri: 'skill://s0' })
-    expect(folders.map(page => page.length)).to.deep.equal([500, 12])
-    expect(new Set(urisOf(folders.flat())).size).to.equal(512)
+    expect(folders.map(page => page.length)).to.deep.equal([500, 1])
+    expect(new Set(urisOf(folders.flat())).size).to.equal(501)
     const { skill: whole } = await host.result('skills/get', { uri: 'skill://s0/SKILL.md' })
-    expect(whole.resources).to.have.lengthOf(512)
+    expect(whole.resources).to.have.lengthOf(501)
     for (const method of ['skills/list', 'resources/directory/read']) {
       for (const cursor of ['', 'x', 7, {}, Buffer.from('before:x').toString('base64url')]) {
         const { message } = await host.ask(method, { uri: 'skill://s0', cursor })

@@ -218,7 +218,7 @@ describe('Tasks: methods', () => {
     const ann = taskClient(url, 'ann')
     const bob = taskClient(url, 'bob')
     const ids: string[] = []
-    for (let index = 0; index < 60; index++) ids.push(await ann.begin('required'))
+    for (let index = 0; index < 51; index++) ids.push(await ann.begin('required'))
     const [own, other] = [await ann.send('io.mcp-host/tasks/list', {}), await bob.send('io.mcp-host/tasks/list', {})]
     expect(other.message.result.tasks).to.deep.equal([])
     const { tasks, nextCursor } = own.message.result

@@ -89,10 +89,10 @@ describe('Tasks: ownership', () => {
   })
 
   it('uses random task ids', async () => {
-    const ids = await Promise.all(Array.from({ length: 40 }, () => taskClient(url).begin('required')))
-    expect(new Set(ids)).to.have.lengthOf(40)
+    const ids = await Promise.all(Array.from({ length: 12 }, () => taskClient(url).begin('required')))
+    expect(new Set(ids)).to.have.lengthOf(12)
     for (const id of ids) expect(Buffer.from(id.slice(0, 32), 'base64url')).to.have.lengthOf(24)
-    expect(new Set(ids.map(id => id.slice(0, 4)))).to.have.lengthOf.above(30)
+    expect(new Set(ids.map(id => id.slice(0, 4)))).to.have.lengthOf.above(9)
   })
 })
 
