@@ -313,7 +313,7 @@ describe('config reload: errors', () => {
     ['a plugin with a syntax error', 'plugins/text.ts', "'own '", "'own ", /plugins\['\.\/plugins\/own\.ts'\]/],
   ]
   for (const [what, file, before, after, says] of BROKEN) {
-    it(`rejects ${what}, keeps the previous version, and succeeds after the fix`, async () => {
+    it(`rejects ${what}, and keeps the previous version`, async () => {
       await served.edit(file, before, after)
       const error = await served.reload().catch((thrown: unknown) => thrown)
       // Before the assertions: the next test uses the same files.
@@ -321,16 +321,15 @@ describe('config reload: errors', () => {
       expect(error).to.be.instanceOf(StartError)
       expect(errorText(error)).to.match(says)
       expect(await say(clients)).to.equal('one')
-      const report = await served.reload()
-      // A plugin file that changed and changed back is loaded as a new module, also in later reloads. So this case is the last one.
-      expect(report.restart).to.deep.equal(
-        file.startsWith('plugins') ? ["plugins['./plugins/own.ts'] (its module)"] : [],
-      )
-      expect(await readNotifications(served.host, clients.stream, clients.listening, clients.bothStream)).to.deep.equal(
-        [[], [], []],
-      )
     })
   }
+
+  it('succeeds after the fixes', async () => {
+    // A plugin file that changed and changed back is loaded as a new module.
+    expect(await served.reload()).to.deep.include({ taken: [], restart: ["plugins['./plugins/own.ts'] (its module)"] })
+    const streams = [clients.stream, clients.listening, clients.bothStream]
+    expect(await readNotifications(served.host, ...streams)).to.deep.equal([[], [], []])
+  })
 })
 
 describe('config reload: restarts', () => {

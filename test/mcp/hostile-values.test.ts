@@ -49,15 +49,15 @@ const hostile: ReadonlyArray<readonly [string, JsonSchema, unknown, boolean]> = 
   ],
   ['a million date-time separators', object({ a: { format: 'date-time' } }), ' '.repeat(1_000_000), false],
   [
-    '300,000 distinct numbers',
+    '100,000 distinct numbers',
     object({ a: { uniqueItems: true } }),
-    Array.from({ length: 300_000 }, (_, i) => i),
+    Array.from({ length: 100_000 }, (_, i) => i),
     true,
   ],
   [
-    '700 long lists that differ at their end',
+    '300 long lists that differ at their end',
     object({ a: { uniqueItems: true } }),
-    Array.from({ length: 700 }, (_, i) => alike(2_000, i)),
+    Array.from({ length: 300 }, (_, i) => alike(2_000, i)),
     true,
   ],
   [

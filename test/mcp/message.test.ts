@@ -130,7 +130,7 @@ describe('JSON-RPC message parsing', () => {
           params: JSON.parse(JSON.stringify(params)),
         })
       }),
-      { numRuns: caseCount(1_000, 200) },
+      { numRuns: caseCount(1_000, 50) },
     )
   })
 })

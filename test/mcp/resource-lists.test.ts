@@ -93,7 +93,6 @@ describe('`list` of a resource template', () => {
   it('is paginated together with the other resources', async () => {
     for (const [items, entries, sizes] of [
       [0, 0, [0]],
-      [PAGE_SIZE, 0, [PAGE_SIZE]],
       [PAGE_SIZE, 1, [PAGE_SIZE, 1]],
       [PAGE_SIZE - 1, 2, [PAGE_SIZE, 1]],
       [PAGE_SIZE + 1, PAGE_SIZE, [PAGE_SIZE, PAGE_SIZE, 1]],

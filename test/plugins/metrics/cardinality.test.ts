@@ -16,7 +16,7 @@ import { startMetered } from './scrape.ts'
 
 afterEach(stopHosts)
 
-const MANY = caseCount(100_000, 10_000)
+const MANY = caseCount(100_000, 3_000)
 
 const countOf = (metrics: readonly Metric[], name: string) => metrics.find(one => one.name === name)?.values.length
 
@@ -80,7 +80,7 @@ describe('Metric cardinality', () => {
     expect(gauge?.values).to.have.length(1_000)
   })
 
-  const invented = caseCount(100, 30)
+  const invented = caseCount(100, 10)
 
   it('stays the same after many invented tools, clients, users, methods and paths', async () => {
     const identifies = plugin(

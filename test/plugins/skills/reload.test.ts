@@ -126,7 +126,7 @@ describe('Skills reload', () => {
     await expectSound()
   })
 
-  const RELOADS = caseCount(12, 4)
+  const RELOADS = caseCount(12, 2)
 
   it('keeps files and digests consistent during concurrent calls and reloads', async () => {
     let checked = 0

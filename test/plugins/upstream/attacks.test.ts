@@ -374,7 +374,7 @@ describe('Attacks at upstream servers', () => {
   })
 
   it('decompression bombs: compressed responses are refused before they are read', async () => {
-    const bomb = Buffer.alloc(20_000_000, ' ')
+    const bomb = Buffer.alloc(2_000_000, ' ')
     const tally = new Tally('decompression bombs')
     for (const [encoding, body] of [
       ['gzip', gzipSync(bomb)],
