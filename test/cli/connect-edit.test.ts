@@ -86,7 +86,7 @@ describe('an entry in a JSON file', () => {
           })
         },
       ),
-      { numRuns: caseCount(300, 60) },
+      { numRuns: caseCount(300, 20) },
     )
   })
 })

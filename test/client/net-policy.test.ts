@@ -228,7 +228,7 @@ describe('R-93: address classification', () => {
         expect(classifyHost(new URL(`http://${address}`).hostname)).to.equal(classifyAddress(address))
         expect(classifyAddress(`::ffff:${address}`), address).to.equal(classifyAddress(address))
       }),
-      { numRuns: caseCount(2_000, 400) },
+      { numRuns: caseCount(2_000, 100) },
     )
   })
 
@@ -250,7 +250,7 @@ describe('R-93: address classification', () => {
           expect(classifyHost(hostname), `${address} ${hostname}`).to.equal(kind)
         },
       ),
-      { numRuns: caseCount(2_000, 400) },
+      { numRuns: caseCount(2_000, 100) },
     )
   })
 

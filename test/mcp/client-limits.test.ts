@@ -36,7 +36,7 @@ describe('Client info size limit', () => {
         if (isLarge) large++
         return (sizeProblem('clientInfo', value) !== undefined) === isLarge
       }),
-      { numRuns: caseCount(3_000, 600) },
+      { numRuns: caseCount(3_000, 150) },
     )
     expect(large).to.be.above(0)
   })

@@ -107,7 +107,7 @@ describe('JSON-RPC message parsing', () => {
         const known = ['request', 'notification', 'response', 'invalid', 'batch', 'parseError', 'invalidRequest']
         expect(known).to.include(kindOf(value))
       }),
-      { numRuns: caseCount(2_000, 400) },
+      { numRuns: caseCount(2_000, 100) },
     )
   })
 

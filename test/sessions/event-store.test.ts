@@ -165,7 +165,7 @@ describe('In-memory event store, model-based', () => {
           expectEqual(store, model, known)
         }
       }),
-      { numRuns: caseCount(150, 40) },
+      { numRuns: caseCount(150, 15) },
     )
   })
 })

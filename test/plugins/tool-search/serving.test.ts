@@ -38,7 +38,7 @@ describe('Route with `search`', () => {
     expect(IN_LIST).to.have.lengthOf(2 + 1 + 39)
     expect(await namesAt(url)).to.deep.equal(IN_LIST)
     expect(await namesAt(`${url}/plain`)).to.have.lengthOf(300)
-    for (const { name } of selectCases(TOOLS, 60)) {
+    for (const { name } of selectCases(TOOLS, 15)) {
       const { result } = (await modern(url, 'tools/call', { name })).message
       expect(result.content[0].text).to.equal(`ran ${name.split('_')[1]}`)
     }

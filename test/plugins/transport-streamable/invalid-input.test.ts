@@ -162,7 +162,7 @@ describe('Invalid input', () => {
           expectAnswer(answer, String(body))
           if (answer.status !== 202) expect(answer.message.error.code).to.be.oneOf([-32700, -32600])
         }),
-        { numRuns: caseCount(300, 50) },
+        { numRuns: caseCount(300, 20) },
       )
     })
 
@@ -200,7 +200,7 @@ describe('Invalid input', () => {
           expectAnswer(answer, sent)
           for (const one of [answer.message].flat()) expect(one?.error?.code, sent).not.to.equal(-32603)
         }),
-        { numRuns: caseCount(300, 50) },
+        { numRuns: caseCount(300, 20) },
       )
     })
   })

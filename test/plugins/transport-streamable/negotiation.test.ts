@@ -121,7 +121,7 @@ describe('Content negotiation: Accept', () => {
         const { status } = await sendExactly({ Accept, 'Content-Type': type })
         expect([200, 406, 415]).to.include(status)
       }),
-      { numRuns: caseCount(200, 40) },
+      { numRuns: caseCount(200, 15) },
     )
   })
 })
