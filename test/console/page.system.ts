@@ -14,15 +14,19 @@ import { ATTACK, type ConsoleApi, callRow, startConsoleApi, tick } from '../supp
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const runAxe = (
   part: string,
-  runOnly: readonly string[],
-) => `axe.run('${part}', { runOnly: ${JSON.stringify(runOnly)}, resultTypes: ['violations'] })
+  options: object,
+) => `axe.run('${part}', { ...${JSON.stringify(options)}, resultTypes: ['violations'] })
   .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`
 const ALL_RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 /** Views of a desktop and a phone. The dark theme differs only in colors, which do not depend on the width. */
 const VIEWS = [
-  { width: 1_280, colorScheme: 'light', rules: ALL_RULES },
-  { width: 1_280, colorScheme: 'dark', rules: ['color-contrast'] },
-  { width: 390, colorScheme: 'light', rules: ALL_RULES },
+  { width: 1_280, colorScheme: 'light', options: { runOnly: ALL_RULES } },
+  { width: 1_280, colorScheme: 'dark', options: { runOnly: ['color-contrast'] } },
+  {
+    width: 390,
+    colorScheme: 'light',
+    options: { runOnly: ALL_RULES, rules: { 'color-contrast': { enabled: false } } },
+  },
 ] as const
 
 /** Each screen, and a text that it shows once its data has arrived. */
@@ -64,26 +68,36 @@ describe('Page of the console in chromium', () => {
   const folder = mkdtempSync(join(tmpdir(), 'mcp-host-console-'))
   let browser: Browser
   let api: ConsoleApi
+  let shared: Page
 
   before(async function () {
     browser = await launchBrowser(this)
     await bundleConsole(folder)
-  })
-  beforeEach(async () => {
     api = await startConsoleApi(folder)
+    shared = await newPage()
   })
-  afterEach(() => api.close())
+  beforeEach(() => api.reset())
   after(async () => {
     await closePages()
+    api.close()
     rmSync(folder, { recursive: true })
   })
 
-  async function withPage(work: (page: Page, context: BrowserContext) => Promise<void>) {
-    const context = await browser.newContext({ viewport: { width: 1_280, height: 900 } })
+  type Work = (page: Page, context: BrowserContext) => Promise<void>
+
+  async function newPage(): Promise<Page> {
+    const context = await browser.newContext()
     // Detects hangs only.
     context.setDefaultTimeout(120_000)
+    return context.newPage()
+  }
+
+  /** Tests share one page, because a new context needs two seconds of CPU time for the first screen. */
+  async function withPage(work: Work, page = shared) {
     try {
-      const page = await context.newPage()
+      await page.setViewportSize({ width: 1_280, height: 900 })
+      await page.emulateMedia({ colorScheme: null })
+      await page.goto('about:blank')
       const outside: string[] = []
       page.on('request', request => {
         const { protocol, origin } = new URL(request.url())
@@ -92,14 +106,20 @@ describe('Page of the console in chromium', () => {
       const faults = watchFaults(page)
       await page.goto(api.loginUrl)
       await page.waitForSelector('text=Busiest tools')
-      await work(page, context)
+      await work(page, page.context())
       expect(outside).to.deep.equal([])
       // A stream that ends with its page is no fault, nor a refused login. Violations of the Content-Security-Policy are console errors.
       expect(faults.filter(fault => !/net::ERR_ABORTED|status of 401/.test(fault))).to.deep.equal([])
       expect(await page.evaluate('window.attacked')).to.equal(undefined)
     } finally {
-      await context.close()
+      for (const event of ['request', 'console', 'requestfailed', 'pageerror']) page.removeAllListeners(event)
     }
+  }
+
+  async function withOwnPage(work: Work) {
+    const page = await newPage()
+    await withPage(work, page)
+    await page.context().close()
   }
 
   const open = async (page: Page, path: string, text: string) => {
@@ -109,12 +129,12 @@ describe('Page of the console in chromium', () => {
 
   /** Checks every view without reloading the page. */
   async function checkAccessibility(page: Page, where: string, part = 'html') {
-    await page.evaluate(AXE)
-    for (const { width, colorScheme, rules } of VIEWS) {
+    if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(AXE)
+    for (const { width, colorScheme, options } of VIEWS) {
       await page.setViewportSize({ width, height: 844 })
       await page.emulateMedia({ colorScheme })
       await page.evaluate(`document.getAnimations().forEach(animation => animation.finish())`)
-      expect(await page.evaluate(runAxe(part, rules)), `${where}, ${width} px, ${colorScheme}`).to.deep.equal([])
+      expect(await page.evaluate(runAxe(part, options)), `${where}, ${width} px, ${colorScheme}`).to.deep.equal([])
       expect(await page.evaluate('document.documentElement.scrollWidth'), where).to.be.at.most(width)
     }
   }
@@ -126,13 +146,18 @@ describe('Page of the console in chromium', () => {
         expect(await page.evaluate(markup), path).to.equal(0)
         await checkAccessibility(page, path, part)
       }
+      // Without a new page, which would have to load again. Other tests open URLs of screens and drawers.
+      const show = (path: string) => page.evaluate(`history.pushState(null, '', '${path}')`)
       for (const [path, text] of SCREENS) {
-        await open(page, path, text)
+        await show(path)
+        await page.waitForSelector(`main >> text=${text}`)
         api.send(tick(Date.now()))
         await check(path)
       }
       for (const path of DRAWERS) {
-        await page.goto(api.origin + path)
+        await show(path.replace(/\?.*/, ''))
+        await page.waitForSelector('dialog[open]', { state: 'detached' })
+        await show(path)
         await page.waitForSelector('dialog[open]')
         // The screen behind the dialog was already checked.
         await check(path, 'dialog[open]')
@@ -140,7 +165,7 @@ describe('Page of the console in chromium', () => {
     }))
 
   it('removes the token from the URL, logs out, and shows the login for an invalid token', () =>
-    withPage(async page => {
+    withOwnPage(async page => {
       expect(page.url()).to.equal(`${api.origin}/`)
       expect(api.requests[0]).to.deep.equal({ method: 'POST', path: '/api/login', body: { token: 'one-time' } })
       await page.goBack().catch(() => undefined)
@@ -156,7 +181,7 @@ describe('Page of the console in chromium', () => {
     }))
 
   it('shares the secret of a login with open tabs only', () =>
-    withPage(async (page, context) => {
+    withOwnPage(async (page, context) => {
       const second = await context.newPage()
       await second.goto(`${api.origin}/calls`)
       await second.waitForSelector('main >> text=search_orders')
@@ -346,7 +371,7 @@ describe('Page of the console in chromium', () => {
     }))
 
   it('sends no requests while the tab is hidden', () =>
-    withPage(async page => {
+    withOwnPage(async page => {
       await page.evaluate(`Object.defineProperty(document, 'visibilityState', { get: () => window.visible ?? 'hidden' })
         document.dispatchEvent(new Event('visibilitychange'))`)
       const before = api.requests.length

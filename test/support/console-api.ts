@@ -508,6 +508,8 @@ export interface ConsoleApi {
   /** Replaces the data of a screen. */
   readonly replace: (name: string, data: object) => void
   readonly send: (event: ConsoleEvent) => void
+  /** As at the start: without requests, replaced data and login. */
+  readonly reset: () => void
   readonly endSession: () => void
   readonly close: () => void
 }
@@ -580,6 +582,11 @@ export async function startConsoleApi(folder: string): Promise<ConsoleApi> {
     replace: (name, data) => void replaced.set(name, data),
     send({ event, ...data }) {
       for (const stream of streams) stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+    },
+    reset() {
+      requests.length = 0
+      replaced.clear()
+      isLoggedIn = false
     },
     endSession() {
       isLoggedIn = false
