@@ -9,6 +9,7 @@ import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { startRedisCluster } from '../support/redis-cluster.ts'
+import { sendToRedis } from '../support/redis-command.ts'
 import { stopHostsAndRedis } from '../support/redis-host.ts'
 import { needsRedis, type RedisServer, type RedisServerSettings, startRedis } from '../support/redis-server.ts'
 import { initialize, openSession } from '../support/session-client.ts'
@@ -38,9 +39,8 @@ async function healthOf({ url }: StartedHost) {
 }
 
 /** How often Redis was examined: by scripts, or when a connection is refused, by its first command. */
-const examinationsOf = (redis: RedisServer) =>
-  redis
-    .cli('INFO', 'commandstats')
+const examinationsOf = async (redis: RedisServer) =>
+  (await sendToRedis(redis, 'INFO', 'commandstats'))
     .flatMap(
       line => /^cmdstat_(?:auth|hello|eval|evalsha):calls=(\d+).*rejected_calls=(\d+)/.exec(line)?.slice(1) ?? [],
     )
@@ -48,8 +48,8 @@ const examinationsOf = (redis: RedisServer) =>
 
 /** Waits until the host has examined Redis again. */
 async function untilExamined(redis: RedisServer) {
-  const before = examinationsOf(redis)
-  await eventually('Redis is examined again', () => examinationsOf(redis) > before)
+  const before = await examinationsOf(redis)
+  await eventually('Redis is examined again', async () => (await examinationsOf(redis)) > before)
 }
 
 const untilHealth = (host: StartedHost, status: number, reason?: string) =>

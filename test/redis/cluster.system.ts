@@ -6,6 +6,7 @@ import type { RedisConnection } from '../../plugins/families/redis/index.ts'
 import { rejectionOf } from '../fixtures/rejection-of.ts'
 import { eventually } from '../support/eventually.ts'
 import { startRedisCluster, startReplicatedCluster } from '../support/redis-cluster.ts'
+import { sendToRedis } from '../support/redis-command.ts'
 import { connectionsAt, startRedisHost, stopHostsAndRedis, whenHealthy } from '../support/redis-host.ts'
 import { needsRedis, startRedis } from '../support/redis-server.ts'
 import { repeatDuring } from '../support/repeat-during.ts'
@@ -22,11 +23,8 @@ describe('Redis Cluster connections and slot migration', () => {
   afterEach(stopHostsAndRedis)
 
   it('keeps idle connections open', async () => {
-    const cluster = await startReplicatedCluster(NO_FAILOVER)
-    const { connection, log } = await startRedisHost({
-      cluster: [cluster.masters[0]?.url ?? ''],
-      commandTimeout: '5s',
-    })
+    const masters = await startRedisCluster(['--cluster-node-timeout', String(NO_FAILOVER)])
+    const { connection, log } = await startRedisHost({ cluster: [masters[0].url], commandTimeout: '5s' })
     await whenHealthy(connection)
     const reader = await connection.duplicate()
     const reads = () =>
@@ -35,11 +33,14 @@ describe('Redis Cluster connections and slot migration', () => {
         () => false,
       )
     await eventually('an answer to the reader', reads)
-    const ours = () => cluster.masters.flatMap(connectionsAt)
-    const first = await eventually('two connections to each', ours, ids => ids.length === 6)
+    const ours = () => masters.flatMap(connectionsAt)
+    const first = await eventually('two connections to each', ours, ids => ids.length === 4)
     const beats = () =>
-      cluster.masters.map(node =>
-        Number(/cmdstat_time:calls=(\d+)/.exec(node.cli('INFO', 'commandstats').join(' '))?.[1] ?? 0),
+      Promise.all(
+        masters.map(async node => {
+          const statistics = await sendToRedis(node, 'INFO', 'commandstats')
+          return Number(/cmdstat_time:calls=(\d+)/.exec(statistics.join(' '))?.[1] ?? 0)
+        }),
       )
     // Beats are 2 s apart, and a socket that is silent for 5 s is closed: four beats are longer than that.
     await eventually('four beats of each connection at every master', beats, counts =>

@@ -275,7 +275,7 @@ describe('auth-bridge attacks: client metadata documents (SSRF)', () => {
   it('limits key set fetches per address, and fetches one key set once for many token requests', async () => {
     const tally = new Tally('key set flood of one address')
     const key = makeKey('client')
-    const host = await startHostOf(idp, documents, { open: documents.port, proxied: false })
+    const headers = fromAnother()
     const clientOf = (path: string) => {
       const jwks_uri = idAt(documents, `/jwks${path}`)
       const method = {
@@ -290,13 +290,13 @@ describe('auth-bridge attacks: client metadata documents (SSRF)', () => {
     let count = 0
     const redeem = (client_id: string) => {
       count += 1
-      const claims = { iss: client_id, sub: client_id, aud: host.issuer, jti: `flood-${count}`, exp: inSeconds(60) }
+      const claims = { iss: client_id, sub: client_id, aud: open.issuer, jti: `flood-${count}`, exp: inSeconds(60) }
       const form = {
         ...{ client_id, grant_type: 'refresh_token', refresh_token: 'x' },
         client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
         client_assertion: signToken({ ...claims, iat: inSeconds(0) }, key, { typ: 'JWT' }),
       }
-      return post(`${host.issuer}/token`, form)
+      return post(`${open.issuer}/token`, form, headers)
     }
     const before = documents.requests.length
     const one = clientOf('/one-key-set')
