@@ -10,9 +10,9 @@ export interface Allocated {
 }
 
 /** Requests between two collections. */
-const CHUNK = 250
+const CHUNK = 500
 /** The first warms up. */
-const CHUNKS = 4
+const CHUNKS = 6
 
 function used() {
   let young = 0

@@ -13,7 +13,7 @@ export interface Survived {
 
 const CONNECTIONS = 32
 const WARM = 2_560
-const CALLS = 4_800
+const CALLS = 9_600
 /** On a busy machine log writes wait in some rounds and are promoted: the lowest round counts. */
 const ROUNDS = 5
 
