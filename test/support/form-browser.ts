@@ -1,6 +1,7 @@
-// A browser without scripts, over fetch: follows redirects between known servers, keeps cookies by host name and submits forms.
+// A browser without scripts: follows redirects between known servers, keeps cookies by host name and submits forms.
 // Also a client that sends the forms of a login itself.
 import { createHash, randomBytes } from 'node:crypto'
+import { type Sent, send } from './rpc.ts'
 
 export interface Page {
   readonly url: string
@@ -45,7 +46,7 @@ export class Browser {
     }
   }
 
-  async open(address: string | URL, init: RequestInit = {}): Promise<Page | Departure> {
+  async open(address: string | URL, init: Sent = {}): Promise<Page | Departure> {
     const url = new URL(address)
     if (!this.#homes.has(url.origin)) return { redirect: url }
     this.visited.push(url)
@@ -53,18 +54,17 @@ export class Browser {
       ({ host, path }) => host === url.hostname && url.pathname.startsWith(path),
     )
     const headers = { ...init.headers, Cookie: cookies.map(({ pair }) => pair).join('; ') }
-    const response = await fetch(url, { ...init, headers, redirect: 'manual' })
-    this.#remember(url, response.headers)
-    const location = response.headers.get('location')
-    const html = await response.text()
+    const { status, headers: received, text: html } = await send(url.href, { ...init, headers })
+    this.#remember(url, received)
+    const location = received.get('location')
     const refresh = /<meta http-equiv="refresh" content="0; url=([^"]*)"/.exec(html)?.[1]
     const next = location ?? (refresh === undefined ? null : unescapeHtml(refresh))
     if (next !== null) return this.open(new URL(next, url))
-    return { url: url.href, status: response.status, headers: response.headers, html, fields: hiddenFields(html) }
+    return { url: url.href, status, headers: received, html, fields: hiddenFields(html) }
   }
 
   /** Opens a page of this server. Throws if a redirect leads elsewhere. */
-  async page(address: string | URL, init?: RequestInit): Promise<Page> {
+  async page(address: string | URL, init?: Sent): Promise<Page> {
     const page = await this.open(address, init)
     if ('redirect' in page) throw new Error(`led to ${page.redirect}`)
     return page
@@ -72,10 +72,10 @@ export class Browser {
 
   /** Submits the form of a page, as a click does. */
   async click(page: Page, button: Readonly<Record<string, string>>): Promise<Page | Departure> {
-    const body = new URLSearchParams({ ...page.fields, ...button })
+    const body = String(new URLSearchParams({ ...page.fields, ...button }))
     const action = /<form method="post" action="([^"]*)"/.exec(page.html)?.[1]
     const target = action === undefined ? page.url : unescapeHtml(action)
-    return this.open(target, { method: 'POST', body, headers: { Origin: new URL(page.url).origin } })
+    return this.open(target, { method: 'POST', body, headers: { ...FORM, Origin: new URL(page.url).origin } })
   }
 
   /** Opens an authorization URL and signs in as `user`, without a password, up to the consent page. */
@@ -91,6 +91,8 @@ export class Browser {
     return next.redirect
   }
 }
+
+const FORM = { 'Content-Type': 'application/x-www-form-urlencoded;charset=UTF-8' }
 
 export const REDIRECT = 'http://127.0.0.1:9/callback'
 
@@ -149,8 +151,9 @@ export class HandClient {
 
   async token(form: Readonly<Record<string, string>>): Promise<TokenAnswer> {
     const secret = this.#secret === undefined ? {} : { client_secret: this.#secret }
-    const body = new URLSearchParams({ client_id: this.clientId, ...secret, ...form })
-    return (await (await fetch(`${this.issuer}/token`, { method: 'POST', body })).json()) as TokenAnswer
+    const body = String(new URLSearchParams({ client_id: this.clientId, ...secret, ...form }))
+    const { text } = await send(`${this.issuer}/token`, { method: 'POST', body, headers: FORM })
+    return JSON.parse(text) as TokenAnswer
   }
 
   /** The whole login: opens the URL, gives consent as `account`, exchanges the code. */

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createStored, type IdpUser, startCore } from './identity-provider-core.ts'
 import type { ErrorAnswer, IdentityProvider, IdpEndpoint, IdpSettings } from './identity-provider-settings.ts'
 import { CLAIM_NAMES, findVendor } from './identity-provider-vendors.ts'
+import { type Received, send } from './rpc.ts'
 import { encode, makeKey, signToken } from './test-issuer.ts'
 
 export type { IdpUser } from './identity-provider-core.ts'
@@ -162,20 +163,19 @@ export async function startIdentityProvider(given: IdpSettings = {}): Promise<Id
   core.use(keys)
 
   /** Passes a request on to the real provider. */
-  function pass(request: IncomingMessage, target: string, body: string): Promise<Response> {
-    const headers = new Headers({ 'X-Forwarded-Host': `127.0.0.1:${port}`, 'X-Forwarded-Proto': 'http' })
-    for (const key of ['accept', 'authorization', 'content-type', 'cookie']) {
-      const value = request.headers[key]
-      if (typeof value === 'string') headers.set(key, value)
+  function pass({ method = 'GET', headers: given }: IncomingMessage, target: string, body: string): Promise<Received> {
+    const { accept, authorization, 'content-type': type, cookie } = given
+    const headers = {
+      ...{ accept, authorization, 'content-type': type, cookie },
+      ...{ 'X-Forwarded-Host': `127.0.0.1:${port}`, 'X-Forwarded-Proto': 'http' },
     }
-    const method = request.method ?? 'GET'
-    return fetch(core.url + target, { method, headers, redirect: 'manual', ...(method === 'POST' && { body }) })
+    return send(core.url + target, { method, headers, ...(method === 'POST' && { body }) })
   }
 
   /** The provider's response, changed as the vendor would. */
   async function handOn(
     endpoint: IdpEndpoint,
-    answered: Response,
+    answered: Received,
     form: Record<string, string>,
     response: ServerResponse,
   ) {
@@ -192,7 +192,7 @@ export async function startIdentityProvider(given: IdpSettings = {}): Promise<Id
       idp.tamperCallback?.(callback)
       headers['location'] = callback.href
     }
-    const text = await answered.text()
+    const { text } = answered
     if (answered.status !== 200 || (endpoint !== 'token' && endpoint !== 'discovery')) {
       response.writeHead(answered.status, headers).end(text)
       return

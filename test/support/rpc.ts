@@ -48,29 +48,26 @@ interface PostOptions {
   readonly signal?: AbortSignal
 }
 
+export interface Sent extends PostOptions {
+  readonly method?: string
+  readonly headers?: HeaderChanges
+  readonly body?: string | Uint8Array
+}
+
+export type Received = Pick<RpcAnswer, 'status' | 'headers' | 'text'>
+
 /** Rejects with a TypeError if the connection ends, and with the reason of `signal`, as `fetch` does. */
-export async function post(
-  url: string,
-  body: string | Uint8Array,
-  headers: HeaderChanges = {},
-  { signal }: PostOptions = {},
-): Promise<RpcAnswer> {
+export async function send(url: string, sent: Sent = {}): Promise<Received> {
   try {
-    return await postByAgent(url, body, headers, signal)
+    return await sendByAgent(url, sent)
   } catch (cause) {
-    if (signal?.aborted) throw signal.reason
-    throw cause instanceof SyntaxError ? cause : new TypeError('the request failed', { cause })
+    if (sent.signal?.aborted) throw sent.signal.reason
+    throw new TypeError('the request failed', { cause })
   }
 }
 
-async function postByAgent(
-  url: string,
-  body: string | Uint8Array,
-  headers: HeaderChanges,
-  signal: AbortSignal | undefined,
-): Promise<RpcAnswer> {
-  const base = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
-  const options = { method: 'POST', agent, headers: present({ ...base, ...headers }), signal }
+async function sendByAgent(url: string, { method = 'GET', headers = {}, body, signal }: Sent): Promise<Received> {
+  const options = { method, agent, headers: present(headers), signal }
   const response = await new Promise<IncomingMessage>((resolve, reject) =>
     request(url, options, resolve)
       .on('error', reject)
@@ -80,12 +77,24 @@ async function postByAgent(
   )
   let text = ''
   for await (const chunk of response.setEncoding('utf8')) text += chunk
-  const type = response.headers['content-type'] ?? ''
-  const messages = type.startsWith('text/event-stream') ? parseEvents(text) : text === '' ? [] : [JSON.parse(text)]
   const received = new Headers()
   for (const [name, values = []] of Object.entries(response.headersDistinct))
     for (const value of values) received.append(name, value)
-  return { status: response.statusCode ?? 0, headers: received, text, messages, message: messages.at(-1) }
+  return { status: response.statusCode ?? 0, headers: received, text }
+}
+
+export async function post(
+  url: string,
+  body: string | Uint8Array,
+  headers: HeaderChanges = {},
+  options: PostOptions = {},
+): Promise<RpcAnswer> {
+  const base = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' }
+  const answer = await send(url, { ...options, method: 'POST', headers: { ...base, ...headers }, body })
+  const { headers: received, text } = answer
+  const isStream = received.get('content-type')?.startsWith('text/event-stream')
+  const messages = isStream ? parseEvents(text) : text === '' ? [] : [JSON.parse(text)]
+  return { ...answer, messages, message: messages.at(-1) }
 }
 
 export const createMeta = (fields: Fields = {}): Fields => ({
