@@ -10,6 +10,7 @@ import { type Connection, type Progress, RemoteError } from '../../remote/index.
 import { defineCommand } from '../command.ts'
 import type { CommandContext } from '../context.ts'
 import { jsonText, serverText, shellWord } from '../text.ts'
+import { NO_RESULT } from './connect.ts'
 import { readElicitation } from './elicit.ts'
 import { type ListedTool, readList, repairResult } from './responses.ts'
 import { createProgressLine } from './terminal.ts'
@@ -170,8 +171,11 @@ function showResult({ content, structuredContent }: CallToolResult): string {
 const UNKNOWN_TOOL: readonly unknown[] = [-32_602, -32_601]
 
 function withHint(error: unknown, name: string, tools: readonly ListedTool[]): unknown {
+  if (!(error instanceof RemoteError)) return error
+  if (error.executed === 'maybe' && (error.reason === 'lost' || error.reason === 'invalid'))
+    return new StartError('MH3211', `${NO_RESULT}; the tool may have been executed: repeat the call if that is safe`)
   const known = tools.map(tool => tool.name)
-  if (!(error instanceof RemoteError) || known.includes(name) || !UNKNOWN_TOOL.includes(error.code)) return error
+  if (known.includes(name) || !UNKNOWN_TOOL.includes(error.code)) return error
   // Names with another word, such as `create_page` and `delete_page`, are not typing errors.
   const hint = serverText(didYouMean(name, known, 2))
   return new StartError('MH3222', `the server has no tool "${name}"; ${hint}`, { cause: error })

@@ -19,6 +19,7 @@ import { tooLarge } from './responses.ts'
 import { type Login, loginCommand } from './stored-logins.ts'
 import { createLoginReporter, isInteractive } from './terminal.ts'
 
+export const NO_RESULT = 'the server ended its response without a result'
 const METHOD_NOT_FOUND = -32_601
 const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 /** The maximum timer delay, milliseconds, so that only the command itself times out. */
@@ -83,8 +84,7 @@ export function explainFailure(
     return new StartError('MH3206', `the server returned error ${code}: ${message}`, about)
   if (status !== undefined)
     return new StartError('MH3207', `the server returned HTTP ${status}: ${message}${advice}`, about)
-  if (reason === 'lost' || reason === 'invalid')
-    return new StartError('MH3211', 'the server ended its response without a result', about)
+  if (reason === 'lost' || reason === 'invalid') return new StartError('MH3211', NO_RESULT, about)
   return new StartError('MH3203', message, about)
 }
 

@@ -244,9 +244,11 @@ describe('mcp-host call and list with a malicious server', () => {
       [`list: ${what}`, run(['list', '--tools'], { 'tools/list': reply })] as const,
       [`call: ${what}`, run(['call', 'a'], { ...lists, 'tools/call': reply })] as const,
     ])
+    const uncertain = ended.replace('\n', '; the tool may have been executed: repeat the call if that is safe\n')
     for (const [what, end] of ends) {
       const { code, stderr } = await end
-      expect([code, stderr.endsWith(ended)], `${what}: ${stderr}`).to.deep.equal([1, true])
+      const message = what.startsWith('call') ? uncertain : ended
+      expect([code, stderr.endsWith(message)], `${what}: ${stderr}`).to.deep.equal([1, true])
     }
     const opening = await run(['list'], { initialize: silent })
     expect(opening).to.include({ code: 1, stderr: ended })

@@ -191,7 +191,11 @@ describe('graceful shutdown', () => {
     })
   }
 
-  const LOST = { code: -32603, data: { reason: 'node-lost', retryable: true } }
+  const LOST = {
+    code: -32603,
+    message: 'The server node that ran this was lost; the request may have been executed: repeat it if that is safe',
+    data: { reason: 'node-lost', retryable: true },
+  }
 
   for (const revision of ['2025-11-25', '2025-06-18']) {
     it(`cancels running calls after the grace period and notifies the client (${revision})`, async () => {
