@@ -1,5 +1,4 @@
 // Validates a loaded config and reports all problems with lines. The valid part is then checked further.
-import { readFileSync } from 'node:fs'
 import { formatPath, type Path } from '../http/errors.ts'
 import { type ConfiguredPlugin, isConfiguredPlugin, isPluginFactory } from '../kernel/define-plugin.ts'
 import { type Definition, kindOf, labelOf } from '../mcp/definitions/define.ts'
@@ -31,7 +30,7 @@ interface CheckSettings {
   /** Checks a definition. Default: for tools without plugin keys. */
   readonly findProblems?: FindProblems
   readonly note?: Note
-  /** Receives undefined options whose line names an environment variable that is not set. */
+  /** Receives undefined options whose value names an environment variable that is not set. */
   readonly onUnset?: (variable: string, at: Path) => void
   /** Accepts unknown keys of the config, of routes and of tools, which a missing plugin could declare. */
   readonly isOpen?: boolean
@@ -105,14 +104,13 @@ export function checkDefinition(
 
 function problemAt(loaded: Pick<LoadedConfig, 'file' | 'locate'>, at: Path, { path: _, ...finding }: Finding): Problem {
   const line = lineOf(loaded, at)
-  const unset = /^(NaN|nothing|an empty string)\b/.exec(finding.found) && unsetVariableAt(loaded, at)
+  const unset = /^(NaN|nothing|null|an empty string)\b/.exec(finding.found) && unsetVariableAt(loaded, at)
   const found = unset ? `nothing, because the environment variable ${unset} is not set` : finding.found
   return { ...finding, found, file: loaded.file, path: formatPath(at), ...(line !== undefined && { line }) }
 }
 
-function unsetVariableAt({ file, locate }: Pick<LoadedConfig, 'file' | 'locate'>, at: Path): string | undefined {
-  const line = locate(at)
-  const text = line === undefined ? '' : (readFileSync(file, 'utf8').split('\n')[line - 1] ?? '')
+function unsetVariableAt({ locate }: Pick<LoadedConfig, 'locate'>, at: Path): string | undefined {
+  const text = locate.textAt?.(at) ?? ''
   const names = [...text.matchAll(/\bprocess\.env(?:\.|\[['"])(\w+)/g)].map(([, name = '']) => name)
   return names.find(name => !process.env[name])
 }

@@ -3,8 +3,12 @@ import { createRequire } from 'node:module'
 import type { CallExpression, Expression, File, Node } from '@babel/types'
 import type { Path } from '../http/errors.ts'
 
-/** Returns the line of the key or list entry at a path; undefined if uncertain. */
-export type Locate = (path: Path) => number | undefined
+export interface Locate {
+  /** Returns the line of the key or list entry at a path; undefined if uncertain. */
+  (path: Path): number | undefined
+  /** Returns the source text of the value at a path; undefined if uncertain. */
+  readonly textAt?: (path: Path) => string | undefined
+}
 
 export const lineAt = (source: string, offset: number): number => source.slice(0, offset).split('\n').length
 
@@ -35,10 +39,15 @@ const isNode = (value: unknown): value is Node =>
 
 export function locateInCode(source: string): Locate {
   let found: { readonly root: Node | undefined } | undefined
-  return path => {
+  const entryAt = (path: Path) => {
     found ??= { root: exportedObject(parseCode(source).file) }
-    return found.root && locateWithin(found.root, path)
+    return entryWithin(found.root, path)
   }
+  const textAt = (path: Path) => {
+    const { value } = entryAt(path) ?? {}
+    return value && source.slice(value.start ?? 0, value.end ?? 0)
+  }
+  return Object.assign((path: Path) => entryAt(path)?.key.loc?.start.line, { textAt })
 }
 
 /** Finds the insertion point for a first entry of the object at a path. Undefined if there is no object literal. */
@@ -46,8 +55,7 @@ export function objectInCode(
   source: string,
   path: Path,
 ): { readonly start: number; readonly isEmpty: boolean } | undefined {
-  let value = exportedObject(parseCode(source).file)
-  for (const key of path) value = value && entryOf(value, key)?.value
+  const { value } = entryWithin(exportedObject(parseCode(source).file), path) ?? {}
   const literal = value && literalOf(value)
   if (literal?.type !== 'ObjectExpression' || typeof literal.start !== 'number') return undefined
   return { start: literal.start + 1, isEmpty: literal.properties.length === 0 }
@@ -57,18 +65,16 @@ export function objectInCode(
 export function locateDefinition(source: string, kind: string, name: string, nth?: number): Locate {
   const found = definitionsIn(parseCode(source).file, `define${kind}`.toLowerCase(), name)
   const root = found.length > 1 ? found[nth ?? -1] : found[nth ?? 0]
-  return path => root && locateWithin(root, path)
+  return path => entryWithin(root, path)?.key.loc?.start.line
 }
 
-function locateWithin(root: Node, path: Path): number | undefined {
-  let found = { key: root, value: root }
-  for (const key of path) {
-    const entry = entryOf(found.value, key)
-    if (!entry) return undefined
-    found = entry
-  }
-  return found.key.loc?.start.line
+interface Entry {
+  readonly key: Node
+  readonly value: Node
 }
+
+const entryWithin = (root: Node | undefined, path: Path): Entry | undefined =>
+  path.reduce<Entry | undefined>((found, key) => found && entryOf(found.value, key), root && { key: root, value: root })
 
 function literalOf(node: Node): Node {
   switch (node.type) {
@@ -88,7 +94,7 @@ function literalOf(node: Node): Node {
 const calleeOf = ({ callee }: CallExpression): string => (callee.type === 'Identifier' ? callee.name : '')
 const isDefine = (node: CallExpression): boolean => /^define(?:Config|Tool|Resource|Prompt)$/.test(calleeOf(node))
 
-function entryOf(node: Node, key: string | number): { key: Node; value: Node } | undefined {
+function entryOf(node: Node, key: string | number): Entry | undefined {
   const literal = literalOf(node)
   if (literal.type === 'ArrayExpression' && typeof key === 'number') {
     const before = literal.elements.slice(0, key + 1)

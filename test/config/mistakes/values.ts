@@ -228,6 +228,28 @@ export const VALUE_ROWS: readonly Row[] = [
     names: ['NO_SUCH_SECRET', 'not set'],
   },
   {
+    mistake: 'the second of two environment variables in one line',
+    files: upstreamInCode("{ a: process.env['NO_SUCH_A'], b: process.env['NO_SUCH_B'] }"),
+    names: ['headers.b', 'NO_SUCH_B is not set'],
+    errors: 2,
+  },
+  {
+    mistake: 'an unset variable of a config in one line',
+    files: {
+      ...code(
+        "export default { server: { name: process.env['NO_SUCH_A'] || 'a', version: '1' }, toolsets: { a: './tools.mjs' }, routes: { '/': { toolsets: 'a' } }, http: { publicUrl: process.env['NO_SUCH_B'] } } // HERE",
+      ),
+      ...tools(GOOD_TOOL),
+    },
+    severity: 'warning',
+    names: ['http.publicUrl', 'NO_SUCH_B is not set'],
+  },
+  {
+    mistake: 'an unset variable in a list',
+    files: configInCode("  http: { allowedHosts: [process.env['NO_SUCH_HOST']] }, // HERE"),
+    names: ['allowedHosts[0]', 'NO_SUCH_HOST is not set'],
+  },
+  {
     mistake: 'an environment variable that is not set in a template string',
     files: upstreamInCode(`{ authorization: \`Bearer \${process.env.NO_SUCH_SECRET}\` }`),
     severity: 'warning',
