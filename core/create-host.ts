@@ -15,7 +15,7 @@ import { loadToolsets } from './config/load-toolsets.ts'
 import { filesRead, refreshModules } from './config/module-graph.ts'
 import { withLongForms } from './config/plan-options.ts'
 import { ConfigError, createProblems, type Problem, type Problems } from './config/problems.ts'
-import { secretsOfFile } from './config/secrets-file.ts'
+import { hasEnvironmentSecrets, secretsOfFile } from './config/secrets-file.ts'
 import { createSourceLocations } from './config/source-locations.ts'
 import { fillDefaults, trimSecrets } from './config/walk-schema.ts'
 import {
@@ -136,8 +136,10 @@ async function build(
   const findings: Finding[] = []
   const note = (finding: Finding) => void findings.push(finding)
   const countBefore = problems.count()
-  const onUnset = (variable: string, at: Path) =>
-    problems.report(new StartError('MH1016', `the environment variable ${variable} is not set`, { at }), 'warning')
+  const onUnset = (variable: string, at: Path) => {
+    const isRequired = at[0] === 'secrets' && settings.purpose !== 'test' && !hasEnvironmentSecrets()
+    problems.reportUnset(variable, at, isRequired ? 'error' : 'warning')
+  }
   problems.add(checkConfig(loaded, schema, { findProblems, note, onUnset, isOpen }))
   const hasChecked = await problems.attempt(() => {
     problems.add(checkOptions(loaded, plugins, note))

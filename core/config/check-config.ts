@@ -121,6 +121,8 @@ function plainView(value: unknown, path: Path, held: Collected, parents: readonl
   const isOpaque = path[0] === 'toolsets' && path.length > 1 && !Array.isArray(value) && !hasSettings(value)
   if (isOpaque || isDefinition || parents.includes(value)) return value
   const view = (item: unknown, key: string | number) => plainView(item, [...path, key], held, [...parents, value])
+  const isUnset = (item: unknown) => item === undefined
+  if (`${path}` === 'secrets' && Array.isArray(value) && value.every(isUnset)) held.absent.push([...path, 0])
   if (Array.isArray(value)) return Array.from(value, (item, index) => (item === undefined ? null : view(item, index)))
   if (!isPlain(value)) return value
   const entries = Object.entries(value).filter(([key, item]) => {

@@ -1,6 +1,6 @@
 // Collects config problems with location, found value and expected value, so that startup reports all of them at once.
 import { relative } from 'node:path'
-import { type ConfigLocation, type Report, StartError } from '../http/errors.ts'
+import { type ConfigLocation, formatPath, type Path, type Report, StartError } from '../http/errors.ts'
 import type { Logger } from '../kernel/log.ts'
 
 export interface SourceLocation {
@@ -102,6 +102,7 @@ export function createProblems(
   log: Pick<Logger, 'warn'>,
 ) {
   const found = new Map<string, ConfigProblem>()
+  const unset = new Map<string, string>()
   let isOver = false
 
   /** Logs a warning at once. Throws an error that follows the last `assertNone`. */
@@ -122,14 +123,27 @@ export function createProblems(
     log.warn({ code, ...place, ...(path !== undefined && { path }) }, text)
   }
 
+  function withUnset(problem: ConfigProblem): ConfigProblem {
+    const variable = unset.get(problem.path ?? '')
+    if (variable === undefined) return problem
+    const why = `the environment variable ${variable} is not set`
+    if ('text' in problem) return { ...problem, text: `${problem.text}; ${why}` }
+    return { ...problem, found: `${problem.found}, because ${why}` }
+  }
+
   function add(problems: readonly ConfigProblem[]) {
-    for (const problem of problems) found.set(formatProblem(problem), problem)
+    for (const problem of problems.map(withUnset)) found.set(formatProblem(problem), problem)
   }
 
   return {
     add,
     warn,
     report,
+    /** Reports an option whose environment variable is not set. Errors of the object around the option name it, too. */
+    reportUnset(variable: string, at: Path, severity: 'error' | 'warning') {
+      unset.set(formatPath(at.slice(0, -1)), variable)
+      report(new StartError('MH1016', `the environment variable ${variable} is not set`, { at }), severity)
+    },
     async attempt<Value>(part: () => Value | Promise<Value>): Promise<Value | undefined> {
       try {
         return await part()

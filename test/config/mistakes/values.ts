@@ -230,7 +230,7 @@ export const VALUE_ROWS: readonly Row[] = [
   {
     mistake: 'the second of two environment variables in one line',
     files: upstreamInCode("{ a: process.env['NO_SUCH_A'], b: process.env['NO_SUCH_B'] }"),
-    names: ['headers.b', 'NO_SUCH_B is not set'],
+    names: ['NO_SUCH_B is not set'],
     errors: 2,
   },
   {
@@ -247,7 +247,7 @@ export const VALUE_ROWS: readonly Row[] = [
   {
     mistake: 'an unset variable in a list',
     files: configInCode("  http: { allowedHosts: [process.env['NO_SUCH_HOST']] }, // HERE"),
-    names: ['allowedHosts[0]', 'NO_SUCH_HOST is not set'],
+    names: ['NO_SUCH_HOST is not set'],
   },
   {
     mistake: 'an environment variable that is not set in a template string',
@@ -305,10 +305,33 @@ export const VALUE_ROWS: readonly Row[] = [
     names: ['process.env'],
   },
   {
-    mistake: 'an optional secret of an environment variable that is not set',
+    mistake: 'secrets of an environment variable that is not set',
     files: configInCode("  secrets: process.env['NO_SUCH_SECRET'], // HERE"),
-    severity: 'warning',
     names: ['NO_SUCH_SECRET', 'not set'],
+  },
+  {
+    mistake: 'a list of secrets without a set environment variable',
+    files: configInCode("  secrets: [process.env['NO_SUCH_SECRET'], process.env['NO_SUCH_OLD']], // HERE"),
+    names: ['secrets[0]', 'NO_SUCH_SECRET is not set'],
+  },
+  {
+    mistake: 'a list of secrets without a set environment variable, next to MCP_HOST_SECRETS',
+    files: configInCode("  secrets: [process.env['NO_SUCH_SECRET']], // HERE"),
+    env: { MCP_HOST_SECRETS: 's'.repeat(32) },
+    severity: 'warning',
+    names: ['secrets[0]', 'NO_SUCH_SECRET is not set'],
+  },
+  {
+    mistake: 'a Redis store with the URL of an environment variable that is not set',
+    files: configInCode("  store: { redis: { url: process.env['NO_SUCH_URL'] } }, // HERE"),
+    names: ['no Redis', 'NO_SUCH_URL is not set'],
+    env: { MCP_HOST_SECRETS: 's'.repeat(32) },
+  },
+  {
+    mistake: 'the section of Redis with the URL of an environment variable that is not set',
+    files: configInCode("  plugins: { 'cluster-redis': {} },\n  redis: { url: process.env['NO_SUCH_URL'] }, // HERE"),
+    names: ['empty object', 'NO_SUCH_URL is not set'],
+    env: { MCP_HOST_SECRETS: 's'.repeat(32) },
   },
   {
     mistake: 'a section that no plugin uses',
