@@ -286,8 +286,9 @@ export class CallSender implements UpstreamClient {
 
   /** Ends a session that the server has lost. The next call opens another one. */
   #dropSession({ connection, close }: ServerSession, error: RemoteError) {
-    if (close) close()
-    else this.#server.reconnect(error, connection)
+    if (!close) return this.#server.reconnect(error, connection)
+    this.sessions.reportLost(error)
+    close()
   }
 
   #capabilitiesOf({ asks, client }: Call) {

@@ -70,6 +70,13 @@ export class CallSessions {
     return own ? own.invalidateToken(stepUp) : stepUp === undefined && this.#parts.targets.invalidateToken()
   }
 
+  /** Reports a session of one caller or user that the server has ended. */
+  reportLost(error: RemoteError): void {
+    this.#hasLostSession = true
+    const fields = { upstream: this.#parts.settings.name, reason: reasonOf(error) }
+    this.#parts.host.log.warn({ code: 'MH2959', ...fields }, 'a session at an upstream server ended: its state is lost')
+  }
+
   close(): Promise<void> {
     return this.#sessions.close()
   }
@@ -112,12 +119,7 @@ export class CallSessions {
     const capabilities = capabilitiesFor(this.#parts.settings, call.session ? call.client.capabilities : undefined)
     const { onRequest, onNotification } = events
     const onClosed = (error: RemoteError) => {
-      this.#hasLostSession = true
-      const fields = { upstream: this.#parts.settings.name, reason: reasonOf(error) }
-      this.#parts.host.log.warn(
-        { code: 'MH2959', ...fields },
-        'a session at an upstream server ended: its state is lost',
-      )
+      this.reportLost(error)
       events.onClosed()
     }
     const connection = await this.#server.connect(target, {

@@ -14,7 +14,7 @@ import { isObject, uncheckedSchema } from '../../core/plugin.ts'
 import { checkVisible, visibleText, visibleTexts } from '../families/texts/index.ts'
 import type { Item, Snapshot } from './lists.ts'
 import { passedMeta, safeIcons } from './metadata.ts'
-import { isIncluded, isServed, labelOf, promptName, toolName } from './names.ts'
+import { isIncluded, isServed, labelOf, promptName, toolName, unknownArguments } from './names.ts'
 import type { ArgumentOverride } from './options.ts'
 import type { ServerSettings } from './settings.ts'
 import { routeUri, serverUri, wrapMetaUris } from './uris.ts'
@@ -135,6 +135,9 @@ export function createDefiner(settings: ServerSettings, client: UpstreamClient) 
     if (isObject(execution) && execution['taskSupport'] === 'required')
       throw new Error('it requires tasks, which are not forwarded')
     if (refersOutside([inputSchema, outputSchema])) throw new Error('its schemas reference another document')
+    const fixed = Object.entries(override?.arguments ?? {}).filter(([, one]) => isFixed(one))
+    const [unknown] = unknownArguments(inputSchema, Object.fromEntries(fixed))
+    if (unknown !== undefined) throw new Error(`it has no argument "${unknown}", which \`overrides\` sets to a value`)
     const listed = overrideInputSchema(inputSchema, override?.arguments)
     const mode = override?.output ?? output
     const listedOutput = mode === 'omit' ? undefined : outputSchema

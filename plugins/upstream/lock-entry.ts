@@ -7,7 +7,7 @@ import { canonicalJson, hasValidHash, withHash } from '../families/canonical-jso
 import { visibleText } from '../families/texts/index.ts'
 import type { Difference } from '../families/upstream-calls/index.ts'
 import type { Item, Snapshot } from './lists.ts'
-import { isIncluded, isServed, labelOf } from './names.ts'
+import { isIncluded, isRestrictionLost, isServed, labelOf } from './names.ts'
 import type { ServerSettings } from './settings.ts'
 
 /** Lists whose items are instructions for models. Resources are data, and change. */
@@ -163,9 +163,11 @@ export function describeDifferences(snapshot: Snapshot, accepted: LockEntry, fil
 export function reviewLists(
   snapshot: Snapshot,
   accepted: LockEntry | undefined,
-  settings: Filters & Pick<ServerSettings, 'name' | 'newTools' | 'changed'>,
+  settings: Filters & Pick<ServerSettings, 'name' | 'newTools' | 'changed' | 'overrides'>,
 ) {
-  const { newTools, changed } = settings
+  const { changed } = settings
+  const isLost = accepted !== undefined && isRestrictionLost(settings, snapshot.tools)
+  const newTools = isLost ? 'withhold' : settings.newTools
   const found = findDifferences(snapshot, accepted, settings).map(one => ({
     ...one,
     isWithheld: one.kind !== 'removed' && (one.kind === 'new' ? newTools : changed) === 'withhold',

@@ -1,6 +1,9 @@
 // Names of upstream tools and prompts, and filters for them.
 import { matchesGlob } from '../../core/auth.ts'
+import { isObject } from '../../core/plugin.ts'
 import { HASH_LENGTH, hashOf, MAX_NAME, visibleLine } from '../families/texts/index.ts'
+import type { Item } from './lists.ts'
+import type { UpstreamToolOverride } from './options.ts'
 import type { ServerSettings } from './settings.ts'
 
 const VALID = /^[A-Za-z0-9_.-]+$/
@@ -39,17 +42,42 @@ export const isIncluded = ({ include, exclude }: Pick<ServerSettings, 'include' 
 /** Returns filters and `overrides` that match no tool of the server, such as `include "serach"`. */
 export function unmatchedFilters(
   { include, exclude, overrides }: Pick<ServerSettings, 'include' | 'exclude' | 'overrides'>,
-  tools: readonly string[],
+  tools: readonly Item[],
 ): string[] {
+  const byName = new Map(tools.map(tool => [String(tool['name']), tool]))
   const unmatched = (option: string, globs: readonly string[]) =>
-    globs.filter(glob => !tools.some(name => matchesGlob(glob, name))).map(glob => `${option} "${glob}"`)
-  const unknown = Object.keys(overrides).filter(name => !tools.includes(name))
+    globs.filter(glob => ![...byName.keys()].some(name => matchesGlob(glob, name))).map(glob => `${option} "${glob}"`)
   return [
     ...(include?.length === 0 ? ['include []'] : unmatched('include', include ?? [])),
     ...unmatched('exclude', exclude),
-    ...unknown.map(name => `overrides "${name}"`),
+    ...Object.entries(overrides).flatMap(([name, override]) => {
+      const tool = byName.get(name)
+      if (!tool) return [`overrides "${name}"`]
+      return unknownArguments(tool['inputSchema'], override.arguments).map(
+        one => `overrides "${name}" argument "${one}"`,
+      )
+    }),
   ]
 }
+
+const REFERRING = ['$ref', 'allOf', 'anyOf', 'oneOf']
+
+/** Returns overridden arguments that an input schema does not have. None if it may have arguments outside `properties`. */
+export function unknownArguments(schema: unknown, overrides: UpstreamToolOverride['arguments'] = {}): string[] {
+  if (!isObject(schema) || !isObject(schema['properties']) || REFERRING.some(key => Object.hasOwn(schema, key)))
+    return []
+  const { properties } = schema
+  return Object.keys(overrides).filter(name => !Object.hasOwn(properties, name))
+}
+
+const isRestricting = ({ access, arguments: args = {} }: UpstreamToolOverride): boolean =>
+  access !== undefined || Object.values(args).some(one => 'value' in one)
+
+/** True if an override with `access` or a fixed argument matches no tool: the tool may have a new name, without its restrictions. */
+export const isRestrictionLost = ({ overrides }: Pick<ServerSettings, 'overrides'>, tools: readonly Item[]): boolean =>
+  Object.entries(overrides).some(
+    ([name, override]) => isRestricting(override) && !tools.some(tool => tool['name'] === name),
+  )
 
 export const isServed = (setting: boolean | readonly string[], text: string): boolean =>
   typeof setting === 'boolean' ? setting : fits(setting, text)

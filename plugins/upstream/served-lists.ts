@@ -9,7 +9,7 @@ import { createDefiner, type UpstreamClient } from './definitions.ts'
 import { isSessionLost, isVersionRefused } from './failures.ts'
 import { readLists, type Snapshot } from './lists.ts'
 import { type LockEntry, listsOf, reviewLists } from './lock-entry.ts'
-import { invalidNames, isIncluded, isServed, labelOf, toolName, unmatchedFilters } from './names.ts'
+import { invalidNames, isIncluded, isRestrictionLost, isServed, labelOf, toolName, unmatchedFilters } from './names.ts'
 import type { UpstreamParts, UpstreamServer } from './server-parts.ts'
 import { serverUri } from './uris.ts'
 
@@ -265,16 +265,15 @@ export class ServedLists {
 
   /** Warns once per change: because of a misspelled name in `exclude`, the tool would be served. */
   #warnOfFilters({ tools }: Snapshot) {
-    const unmatched = unmatchedFilters(
-      this.#parts.settings,
-      tools.map(({ name }) => String(name)),
-    ).slice(0, MAX_LOGGED)
+    const { settings } = this.#parts
+    const unmatched = unmatchedFilters(settings, tools).slice(0, MAX_LOGGED)
     const text = unmatched.join()
     if (text === this.#loggedUnmatched) return
     this.#loggedUnmatched = text
     if (unmatched.length === 0) return
-    const fix = 'correct `include`, `exclude` or `overrides`: they use upstream names without the prefix'
-    const fields = { upstream: this.#parts.settings.name, unmatched, fix }
+    const isOpen = isRestrictionLost(settings, tools) ? '; `access` and fixed arguments in them protect no tool' : ''
+    const fix = `correct \`include\`, \`exclude\` or \`overrides\`: they use upstream names without the prefix${isOpen}`
+    const fields = { upstream: settings.name, unmatched, fix }
     this.#parts.host.log.warn({ code: 'MH2949', ...fields }, 'filters or overrides match no tool of an upstream server')
   }
 
@@ -300,7 +299,8 @@ export class ServedLists {
     const { name } = this.#parts.settings
     const { log } = this.#parts.host
     if (omitted.size === 0) {
-      log.info({ code: 'MH2960', upstream: name }, 'all items of an upstream server are served again')
+      const differences = this.#differences.slice(0, MAX_NAMED_ITEMS).map(({ kind, label }) => `${kind}: ${label}`)
+      log.info({ code: 'MH2960', upstream: name, differences }, 'no items of an upstream server are omitted any more')
       return
     }
     const fix =

@@ -271,8 +271,27 @@ describe('Changed definitions of an upstream server', () => {
     const { taken } = await reloadHost(host, { cwd: made.folder })
     expect(await list(url, 'tools')).to.have.members(['far_one', 'far_two'])
     expect(taken.join()).to.match(/"far".*2 items no longer withheld/)
-    expect(log.filter(({ code }) => code === 'MH2960')).to.have.length(1)
+    expect(log.flatMap(({ code, differences }) => (code === 'MH2960' ? [differences] : []))).to.deep.equal([[]])
     expect((await reloadHost(host, { cwd: made.folder })).taken).to.deep.equal([])
+  })
+
+  it('are withheld under a new name if an override that protects the tool matches none, although new tools are served', async () => {
+    const overrides = { one: { arguments: { a: { value: 1 } } } }
+    const made = await setUp([tool('one', 'One.'), tool('two', 'Two.')], { overrides })
+    await runCli(['accept', 'far'], made.folder)
+    const clock = createManualClock()
+    const { url, log } = await serveFolder(made, clock)
+    expect(await list(url, 'tools')).to.have.members(['far_one', 'far_two'])
+    await clock.advance(REFRESH_INTERVAL)
+    const { tools } = made.origin.host.runtime
+    tools.remove('one')
+    tools.add(tool('renamed', 'One.'))
+    await eventually('the lists are read again', async () => {
+      await clock.advance(1)
+      return !(await list(url, 'tools')).includes('far_one')
+    })
+    expect(await list(url, 'tools')).to.deep.equal(['far_two'])
+    expect(log.find(({ code }) => code === 'MH2949')?.fix).to.match(/protect no tool/)
   })
 
   it('are shown as withheld by explain with a token, for a changed and for a new tool', async () => {

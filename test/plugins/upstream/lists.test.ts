@@ -76,8 +76,31 @@ describe('Names of upstream tools', () => {
     })
     const lines = logged(gateway, 'MH2949').map(({ unmatched }) => unmatched)
     expect(lines).to.deep.equal([['include "raed"', 'exclude "drop_*"', 'overrides "wirte"']])
+    expect(logged(gateway, 'MH2949')[0]?.['fix']).to.not.match(/protect/)
     const none = await through([tool('read')], { include: [] })
     expect(logged(none.gateway, 'MH2949')[0]?.['unmatched']).to.deep.equal(['include []'])
+  })
+
+  it('are logged if an override has an argument that the tool does not have, which is left out if a value is lost', async () => {
+    const input = { type: 'object', properties: { a: { type: 'number' } } }
+    const { url, gateway } = await through([tool('read', { input }), tool('write', { input })], {
+      overrides: {
+        read: { arguments: { b: { description: 'B.' } } },
+        write: { arguments: { b: { value: 'fixed' } } },
+        drop: { access: 'admin' },
+      },
+    })
+    expect(await namesAt(url)).to.deep.equal(['far_read'])
+    expect(logged(gateway, 'MH2945')[0]?.['reasons']).to.deep.equal({
+      'tool write': 'it has no argument "b", which `overrides` sets to a value',
+    })
+    const [warning] = logged(gateway, 'MH2949')
+    expect(warning?.['unmatched']).to.deep.equal([
+      'overrides "read" argument "b"',
+      'overrides "write" argument "b"',
+      'overrides "drop"',
+    ])
+    expect(warning?.['fix']).to.match(/`access` and fixed arguments in them protect no tool/)
   })
 
   it('are shortened to 64 characters with a stable end', async () => {
