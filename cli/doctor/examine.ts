@@ -135,7 +135,7 @@ async function checkCors({ url, origin: named }: Target): Promise<Finding[]> {
   return findings.length > 0 ? findings : [cors.ok(`Pages of ${origin} can call`)]
 }
 
-function checkFirst({ url, first: { status, headers, text } }: Target): Finding | undefined {
+function checkFirst({ url, first: { status, headers, text, isMcp } }: Target): Finding | undefined {
   const { location } = headers
   const { wrong } = address
   if (status >= 300 && status < 400)
@@ -147,6 +147,8 @@ function checkFirst({ url, first: { status, headers, text } }: Target): Finding 
       `Nothing is served at ${url}`,
       'See `routes` of the config, and the path that a proxy adds or removes.',
     )
+  if (status < 500 && status !== 401 && !isMcp)
+    return wrong(`${url} is not an MCP server: ${status} without a JSON-RPC message`, 'Check the URL.')
   if (status !== 200 && status !== 401)
     return wrong(`tools/list gets ${status}: ${text.slice(0, 200)}`, 'Enable transport-streamable. See the log.')
   return undefined

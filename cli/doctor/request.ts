@@ -79,14 +79,17 @@ export async function request(url: string, options: RequestOptions = {}) {
   const response = await open(url, options)
   const { statusCode = 0, headers } = response
   let text = ''
-  if (headers['content-type']?.startsWith('text/event-stream')) response.destroy()
+  const isStream = headers['content-type']?.startsWith('text/event-stream')
+  if (isStream) response.destroy()
   else {
     for await (const chunk of response) {
       text += String(chunk)
       if (text.length > MAX_BODY) break
     }
   }
-  return { status: statusCode, headers, text, json: parseObject(text) }
+  const json = parseObject(text)
+  const isMcp = isStream || text.length > MAX_BODY || json?.['jsonrpc'] === '2.0'
+  return { status: statusCode, headers, text, json, isMcp }
 }
 
 export function createRequest(

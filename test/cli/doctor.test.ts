@@ -1,4 +1,7 @@
 // Tests `mcp-host doctor` with real hosts behind a proxy that has one fault at a time.
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { examine } from '../../cli/doctor/examine.ts'
 import type { Finding } from '../../cli/doctor/request.ts'
@@ -251,6 +254,25 @@ export default {
     expect(missing?.text).to.include(`${proxy.url}/nope`)
     const [dead] = wrongs(await examine('http://127.0.0.1:9/'))
     expect(dead?.text).to.match(/^http:\/\/127\.0\.0\.1:9\//)
+  })
+
+  it('finds that a server is not an MCP server, after one request', async () => {
+    let requests = 0
+    const api = createServer((request, response) => {
+      requests += 1
+      response.writeHead(Number(request.url?.slice(1)) || 404, { 'Content-Type': 'application/json' }).end('{"id":7}')
+    })
+    await once(api.listen(0, '127.0.0.1'), 'listening')
+    const { port } = api.address() as AddressInfo
+    for (const status of [200, 201]) {
+      const address = `http://127.0.0.1:${port}/${status}`
+      const text = `${address} is not an MCP server: ${status} without a JSON-RPC message`
+      expect(await examine(address)).to.deep.equal([{ check: 'address', level: 'wrong', text, fix: 'Check the URL.' }])
+    }
+    expect(requests).to.equal(2)
+    const [refused] = await examine(`http://127.0.0.1:${port}/400`)
+    expect(refused?.text).to.match(/is not an MCP server: 400/)
+    api.close()
   })
 
   it('finds that a server responds with a protocol upgrade', async () => {
