@@ -113,7 +113,9 @@ export class ServedLists {
 
   /** Compares the lists with another entry of the lock file. Returns what changed for clients. */
   setLockEntry(accepted: LockEntry | undefined): string[] {
+    const { name } = this.#parts.settings
     const previous = this.#withheld
+    const isSameEntry = isDeepStrictEqual(accepted, this.#accepted)
     this.#accepted = accepted
     if (this.#snapshot) this.#serve(this.#snapshot)
     if (this.#differences.length > 0) this.requestRefresh()
@@ -121,11 +123,12 @@ export class ServedLists {
       ['no longer withheld', [...previous.keys()].filter(label => !this.#withheld.has(label))],
       ['now withheld', [...this.#withheld.keys()].filter(label => !previous.has(label))],
     ] as const
-    return changes.flatMap(([what, labels]) =>
-      labels.length === 0
-        ? []
-        : `server "${this.#parts.settings.name}": ${countsText({ items: labels.length })} ${what}`,
+    const texts = changes.flatMap(([what, { length }]) =>
+      length === 0 ? [] : `server "${name}": ${countsText({ items: length })} ${what}`,
     )
+    return isSameEntry || texts.length > 0
+      ? texts
+      : [`server "${name}": new entry of the lock file; the same items are served`]
   }
 
   /** Returns definitions of the lock file, which are served until the server is connected. */

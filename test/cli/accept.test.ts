@@ -275,6 +275,16 @@ describe('Changed definitions of an upstream server', () => {
     expect((await reloadHost(host, { cwd: made.folder })).taken).to.deep.equal([])
   })
 
+  it('that were already served are reported by the reload that reads the first lock file', async () => {
+    const made = await setUp([tool('one', 'One.')])
+    const { host, url } = await serveFolder(made)
+    expect(await list(url, 'tools')).to.deep.equal(['far_one'])
+    await runCli(['accept', 'far'], made.folder)
+    const { taken } = await reloadHost(host, { cwd: made.folder })
+    expect(taken.join()).to.match(/"far": new entry of the lock file; the same items are served/)
+    expect((await reloadHost(host, { cwd: made.folder })).taken).to.deep.equal([])
+  })
+
   it('are withheld under a new name if an override that protects the tool matches none, although new tools are served', async () => {
     const overrides = { one: { arguments: { a: { value: 1 } } } }
     const made = await setUp([tool('one', 'One.'), tool('two', 'Two.')], { overrides })
