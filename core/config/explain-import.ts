@@ -29,7 +29,7 @@ export function explainImport(file: string, error: unknown, at: Path = []): Star
     file: place.file,
     ...(line !== undefined && { line }),
     ...(at.length > 0 && { path: formatPath(at) }),
-    text: `${subject}cannot be loaded: ${isWrongEncoding ? UTF16_ERROR : why}${adviceFor(error)}`,
+    text: `${subject}cannot be loaded: ${isWrongEncoding ? UTF16_ERROR : why}${adviceFor(error, place.file)}`,
     cause: error,
   }
 }
@@ -98,10 +98,13 @@ function authorFrame(file: string, error: unknown): { file: string; line: number
   return undefined
 }
 
-function adviceFor(error: unknown): string {
+const NOT_ESM = /Top-level await|outside a module|Unexpected token 'export'/
+
+function adviceFor(error: unknown, file: string): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  if (errorText(error).includes('Top-level await')) {
-    return '; put "type": "module" into the package.json of its folder, or rename the file to .mts'
+  if (NOT_ESM.test(errorText(error)) && !parseCode(textOf(file)).syntaxError) {
+    const extension = /tsx?$/.test(file) ? '.mts' : '.mjs'
+    return `; put "type": "module" into the package.json of its folder, or rename the file to ${extension}`
   }
   return code === 'ERR_UNKNOWN_FILE_EXTENSION' ? '; a config that imports TypeScript must be mcp.config.ts itself' : ''
 }

@@ -252,6 +252,23 @@ describe('loadConfig', () => {
       )
     })
 
+    it('report ES modules in a CommonJS folder with a fix', async () => {
+      const cwd = await makeFolder({
+        'mcp.config.yaml': YAML.replace('{}', '{ a: ./a.js, b: ./b.js }'),
+        'package.json': '{ "type": "commonjs" }',
+        'a.js': "import 'node:fs'\n",
+        'b.js': 'export const list = []',
+      })
+      const env = { ...process.env, NODE_OPTIONS: '' }
+      const { stderr } = (await rejectionOf(
+        run(process.execPath, [compiledFile('cli/bin.ts'), 'check'], { cwd, env }),
+      )) as unknown as { stderr: string }
+      for (const name of ['a', 'b'])
+        expect(stderr).to.match(
+          new RegExp(`${name}\\.js:1: .*toolsets\\.${name} cannot be loaded: .*"type": "module".*\\.mjs`),
+        )
+    })
+
     it('do not quote broken JSON, which can contain secrets', async () => {
       expect(await failure({ 'mcp.config.json': '{"secrets": ["hunter2" "hunter3"]}' })).not.to.contain('hunter')
       expect(await failure({ 'mcp.config.yaml': 'secrets: ["hunter2" "hunter3"' })).not.to.contain('hunter')
