@@ -72,6 +72,14 @@ export function createPort(server: Server) {
   }
 }
 
+/** Returns what the operator can do about an error of `listen`. */
+export function listenFix({ code }: NodeJS.ErrnoException): string {
+  if (code === 'EACCES') return '; use a port of at least 1024, or grant the process CAP_NET_BIND_SERVICE'
+  return code === 'EADDRNOTAVAIL'
+    ? '; this machine does not have the address: use 0.0.0.0, or one of its addresses'
+    : ''
+}
+
 type Address = Pick<ResolvedHttp, 'host' | 'port' | 'backlog'>
 
 function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<void> {
@@ -80,7 +88,7 @@ function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<
       const why =
         cause.code === 'EADDRINUSE'
           ? `port ${port} of ${host} is in use; set http.port or --port, or stop the program that uses it`
-          : `cannot listen on ${host}:${port}: ${cause.message}`
+          : `cannot listen on ${host}:${port}: ${cause.message}${listenFix(cause)}`
       reject(new StartError('MH1301', why, { cause }))
     })
     // With workers, the primary uses the backlog of the first worker.

@@ -1,10 +1,14 @@
 // Tests failed startup: one clear message, an exit code by cause, and no stack.
 import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { createHost } from '../../core/create-host.ts'
 import { makeFolder, removeFolders } from '../config/folder.ts'
+import { rejectionOf } from '../fixtures/rejection-of.ts'
+import { createTestLog } from '../support/start-host.ts'
 import { type ConfigParts, configText, type Ended, runCli, stopAll } from './in-process.ts'
 
 const STACK = /^\s+at /m
@@ -62,6 +66,41 @@ ${failing("setup(host) { host.onClose(() => writeFileSync(new URL('closed', impo
     })
     expect((await runCli(['start'], folder)).code).to.equal(1)
     expect(await readdir(folder)).to.include('closed')
+  })
+})
+
+describe('mcp-host start at an address that it cannot listen on', () => {
+  it('says that the machine does not have the address', async () => {
+    const more = "host: '192.0.2.1', port: 0, publicUrl: 'https://a.example'"
+    const ended = await startWith({ http: `{ ${more} }` })
+    expect(ended.stderr).to.match(/MH1301: cannot listen on 192\.0\.2\.1:0: .*; this machine does not have the address/)
+    const plugin = await startWith({
+      plugins: "metrics: { host: '192.0.2.1', port: 0, token: 'a token of the metrics' }",
+    })
+    expect(plugin.stderr).to.match(/the plugin cannot listen on .*; this machine does not have the address/)
+  })
+
+  it('says how to use a port that requires a privilege', async function () {
+    const { geteuid, seteuid } = process
+    const start = '/proc/sys/net/ipv4/ip_unprivileged_port_start'
+    if (!existsSync(start) || Number(readFileSync(start, 'utf8')) <= 1) this.skip()
+    const host = await createHost(
+      {
+        server: { name: 'a', version: '1' },
+        http: { port: 1 },
+        toolsets: { a: [] },
+        routes: { '/': { toolsets: 'a' } },
+      },
+      { log: createTestLog() },
+    )
+    const isRoot = geteuid?.() === 0
+    if (isRoot) seteuid?.(65_534)
+    const failed = rejectionOf(host.listen())
+    try {
+      expect(String(await failed)).to.match(/cannot listen on 127\.0\.0\.1:1: .*1024.*CAP_NET_BIND_SERVICE/)
+    } finally {
+      if (isRoot) seteuid?.(0)
+    }
   })
 })
 
