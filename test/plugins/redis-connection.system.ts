@@ -252,6 +252,7 @@ describe('Redis connection during an outage', () => {
     const lines = log.filter(({ redis: name }) => name !== undefined && log)
     const told = lines.filter(({ level }) => level !== 'debug').map(({ message }) => message)
     expect(told).to.deep.equal(['Redis does not respond; retrying', 'Redis is back'])
+    expect(lines.find(({ code }) => code === 'MH2304')?.['fix']).to.match(/^start Redis, or correct `redis`/)
     expect(JSON.stringify(log)).to.include('ECONNREFUSED').and.not.include(PASSWORD)
     await redis.remove()
   })

@@ -137,8 +137,8 @@ export class Health {
     const { name: redis, log } = this.#settings
     if (cause === undefined && this.#reported !== 'up') return
     const reason = cause === undefined ? 'the connection ended' : errorText(cause)
-    const fix = explainTls(cause)
-    const why = { redis, reason, ...(fix !== undefined && { fix }) }
+    const fix = explainTls(cause) ?? 'start Redis, or correct `redis` in the config: docs/redis.md'
+    const why = { redis, reason, fix }
     if (this.#reported === 'down') log.debug(why, 'Redis still does not respond')
     else log.warn({ code: 'MH2304', ...why }, 'Redis does not respond; retrying')
     this.#reported = 'down'
