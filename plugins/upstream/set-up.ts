@@ -215,7 +215,11 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
       for (const upstream of all()) if (!isWatched || upstream.lists.hasResource(uri)) upstream.watch(uri, isWatched)
     })
     const started = await Promise.allSettled(all().map(startInTime))
-    for (const result of started) if (result.status === 'rejected') throw result.reason
+    const errors = started.flatMap(result => (result.status === 'rejected' ? [result.reason as Error] : []))
+    const [first] = errors
+    const texts = errors.map(({ message }) => message)
+    if (texts.length > 1) throw new StartError('MH2940', texts.join('\n'), { cause: first, exitCode: 2 })
+    if (first) throw first
   })
   host.preClose(() => {
     for (const held of heldOf.values()) held.close()

@@ -114,7 +114,10 @@ export class Upstream implements UpstreamServer {
     const { revision, server } = this.#connection ?? {}
     const counts = countsText(this.#counts)
     const withheld = this.lists.withheld.size === 0 ? '' : `, ${this.lists.withheld.size} withheld`
-    return `up, ${visibleLine(`${server?.name ?? 'unnamed'} ${server?.version ?? ''}`)} (${revision}), ${counts}${withheld}`
+    const { at = this.#since, reason = '' } = this.#lastError ?? {}
+    const isOutdated = this.lists.warnings.includes('MH2944')
+    const error = isOutdated ? `; the lists could not be read at ${isoTime(at)}: ${shortReason(reason)}` : ''
+    return `up, ${visibleLine(`${server?.name ?? 'unnamed'} ${server?.version ?? ''}`)} (${revision}), ${counts}${withheld}${error}`
   }
 
   /** Numbers of served items. */

@@ -605,6 +605,30 @@ describe('An upstream server that is down', () => {
     expect((await call(gateway.url, 'own')).result.structuredContent.name).to.equal('own')
   })
 
+  it('is described as up, with the reason, if only its lists cannot be read', async () => {
+    const clock = createManualClock()
+    let isBroken = false
+    const url = await serveModern(
+      ({ id, json }) => {
+        if (isBroken) json({ jsonrpc: '2.0', id, error: { code: -32_603, message: 'no database' } })
+        else json({ jsonrpc: '2.0', id, result: { tools: [{ name: 'a', inputSchema: { type: 'object' } }] } })
+      },
+      { tools: {} },
+    )
+    const config = {
+      toolsets: {},
+      routes: { '/': { toolsets: 'far' } },
+      plugins: { 'transport-streamable': {}, upstream: { servers: { far: { url, refresh: '1m' } } } },
+    }
+    const gateway = await startHost(config, undefined, { clock })
+    isBroken = true
+    await clock.advance(120_000)
+    await eventually('the lists are read again', () => logged(gateway, 'MH2944').length > 0)
+    expect(gateway.host.inspect('/')?.explainPlugins().join()).to.match(
+      /: up, .*1 tool,.*; the lists could not be read at 2\d{3}-.*no database/,
+    )
+  })
+
   it('delays startup for 3 s if its tools are accepted, otherwise for 15 s', async () => {
     for (const [isAccepted, limit] of [
       [true, 3_000],
@@ -663,10 +687,14 @@ describe('An upstream server that is down', () => {
     const { origin } = await serve((_, response) => void response.writeHead(500).end())
     const failure = await startHost({
       toolsets: {},
-      routes: { '/': { toolsets: 'far' } },
-      plugins: { 'transport-streamable': {}, upstream: { whenDown: 'fail', servers: { far: { url: origin } } } },
+      routes: { '/': { toolsets: ['far', 'other'] } },
+      plugins: {
+        'transport-streamable': {},
+        upstream: { whenDown: 'fail', servers: { far: { url: origin }, other: { url: origin } } },
+      },
     }).then(() => '', String)
-    expect(failure).to.match(/plugins\.upstream\.servers\.far: cannot connect: .*500/)
+    for (const name of ['far', 'other'])
+      expect(failure).to.match(new RegExp(`plugins\\.upstream\\.servers\\.${name}: cannot connect: .*500`))
   })
 })
 
