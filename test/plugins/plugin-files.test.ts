@@ -65,6 +65,15 @@ if (process.platform !== 'win32')
         )
       })
 
+      it(`of ${name} stops startup if only the file cannot be written`, async function () {
+        // Root cannot write to this file either.
+        const readOnly = '/proc/sys/kernel/random/boot_id'
+        if (!existsSync(readOnly)) this.skip()
+        expect(String(await rejectionOf(start({ [name]: { file: readOnly } }, await makeFolder({}))))).to.match(
+          /boot_id cannot be written: this user cannot write to the file \(EACCES/,
+        )
+      })
+
       it(`of ${name} in a folder that anyone can write causes a warning, except with a sticky bit`, async () => {
         const [warning = '', ...more] = await warningsFor({ [name]: options }, 0o777)
         expect(warning).to.match(

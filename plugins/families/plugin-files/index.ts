@@ -49,13 +49,17 @@ export function createParentFolder(path: string): void {
 function checkWritable({ report, config: { at } }: InternalHost, path: string, appendsOnly: boolean) {
   let folder = dirname(path)
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
+  let why = 'this user cannot write to the file'
   try {
+    if (existsSync(path)) accessSync(path, constants.W_OK)
+    if (existsSync(path) && appendsOnly) return
+    why = `${folder} is not a folder, or this user cannot write to it`
     // A path with `/.` fails if it is not a folder.
-    accessSync(appendsOnly && existsSync(path) ? path : `${folder}/.`, constants.W_OK)
+    accessSync(`${folder}/.`, constants.W_OK)
   } catch (cause) {
-    const why = `${path} cannot be written: ${folder} is not a folder, or this user cannot write to it (${errorText(cause)})`
     const fix = 'grant the user of this host write access, or choose another file'
-    report(new StartError('MH1042', `${why}; ${fix}`, { at: [...at, 'file'], cause }))
+    const text = `${path} cannot be written: ${why} (${errorText(cause)}); ${fix}`
+    report(new StartError('MH1042', text, { at: [...at, 'file'], cause }))
   }
 }
 
@@ -63,7 +67,7 @@ function checkFolder(host: InternalHost, path: string, appendsOnly: boolean) {
   const { report } = host
   const at = [...host.config.at, 'file']
   if (existsSync(path) && statSync(path).isDirectory())
-    report(new StartError('MH1042', `${path} is a folder: name a file, such as one in it`, { at }))
+    return report(new StartError('MH1042', `${path} is a folder: name a file, such as one in it`, { at }))
   checkWritable(host, path, appendsOnly)
   const folder = dirname(path)
   const mode = existsSync(folder) ? statSync(folder).mode : 0
