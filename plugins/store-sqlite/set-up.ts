@@ -76,7 +76,7 @@ export function setUp(host: InternalHost, options: FilledStoreSqliteOptions): vo
 function requireNode({ config: { at } }: InternalHost) {
   if (isBuiltin('node:sqlite')) return
   const why = `it needs the database of Node 22.13 or later, and this is Node ${process.versions.node}`
-  const fix = 'use a newer Node.js, or remove the plugin to keep sessions in memory'
+  const fix = 'use a newer Node.js, or remove this setting to keep sessions in memory'
   throw new StartError('MH2402', `${why}; ${fix}`, { at, exitCode: 2 })
 }
 

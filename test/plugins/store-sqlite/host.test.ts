@@ -107,9 +107,12 @@ if (hasSqlite) {
 } else {
   describe('store-sqlite on Node.js without SQLite', () => {
     it('names the required Node.js version and the alternatives', async () => {
-      const problem = await problemOf(config())
-      expect(problem).to.include('Node 22.13').and.to.include(process.versions.node)
-      expect(problem).to.include('remove the plugin to keep sessions in memory')
+      const { 'store-sqlite': _, ...plugins } = config().plugins ?? {}
+      for (const one of [config(), config({}, { plugins, store: { sqlite: {} } })]) {
+        const problem = await problemOf(one)
+        expect(problem).to.include('Node 22.13').and.to.include(process.versions.node)
+        expect(problem).to.include('remove this setting to keep sessions in memory')
+      }
     })
   })
 }
