@@ -88,7 +88,9 @@ function configLines(kind: Kind, identifier: string, main: string, { configName,
     const [toolset = 'main'] = toolsets.keys()
     const sources = [...(toolsets.get(toolset) ?? []), `./${main}`].map(quote).join(', ')
     const key = isJson ? quote(toolset) : toolset
-    return `No toolset in ${configName} contains it yet. Add it, for example:\n  ${key}: [${sources}]`
+    const instructions = `No toolset in ${configName} contains it yet. Add it, for example:`
+    const route = `\n  in a route:      ${isJson ? quote('toolsets') : 'toolsets'}: ${quote(toolset)}`
+    return `${instructions}\n  under toolsets:  ${key}: [${sources}]${toolsets.size === 0 ? route : ''}`
   }
   const instructions = `${configName} does not contain it yet. Add:`
   if (/\.(?:json|ya?ml)$/.test(configName))

@@ -115,10 +115,16 @@ describe('mcp-host add', () => {
   it('prints the config lines to add if the config is not a literal', async () => {
     const code = await withConfig('mcp.config.mjs', CONFIG("{ clock: './clock.mjs' }"))
     expect(await add(code, 'mcp.config.mjs', 'tool', 'one')).to.match(
-      /mcp\.config\.mjs.*\n {2}clock: \['\.\/clock\.mjs', '\.\/tools\/one\.mjs'\]$/,
+      /mcp\.config\.mjs.*\n {2}under toolsets: {2}clock: \['\.\/clock\.mjs', '\.\/tools\/one\.mjs'\]$/,
     )
     const json = await withConfig('mcp.config.json', '{ "toolsets": {} }', { 'tsconfig.json': '{}' })
-    expect(await add(json, 'mcp.config.json', 'tool', 'one')).to.include('"main": ["./tools/one.ts"]')
+    expect(await add(json, 'mcp.config.json', 'tool', 'one')).to.match(
+      /under toolsets: +"main": \["\.\/tools\/one\.ts"\]\n +in a route: +"toolsets": "main"$/,
+    )
+    const yaml = await withConfig('mcp.config.yaml', 'routes: {}')
+    expect(await add(yaml, 'mcp.config.yaml', 'tool', 'one')).to.match(
+      /under toolsets: +main: \['\.\/tools\/one\.js'\]\n +in a route: +toolsets: 'main'$/,
+    )
   })
 
   it('overwrites no file, and writes nothing if one of the two files exists', async () => {
