@@ -120,7 +120,8 @@ export async function readSource(
 
 export async function readToken(context: CommandContext, given: string | undefined): Promise<string | undefined> {
   if (given === undefined) return undefined
-  const token = (await readSource(context, given, '--token')).trim().replace(/^Bearer +/i, '')
+  const token = (await readSource(context, given, '--token')).trim().replace(/^Bearer(?: +|$)/i, '')
+  if (token === '') throw usage('the token of --token is empty')
   context.secrets.add(token)
   return token
 }

@@ -167,6 +167,14 @@ describe('mcp-host explain', () => {
     expect(stdout).to.match(/^token .*refused.*mcp-host token/m)
   })
 
+  it('rejects an empty token', async () => {
+    for (const token of ['', 'Bearer ']) {
+      const { code, stderr } = await explain('--token', token, '--route', '/admin')
+      expect(stderr).to.include('the token of --token is empty')
+      expect(code).to.equal(2)
+    }
+  })
+
   it('lists the routes, if none is selected and none is at /', async () => {
     const cwd = await makeFolder({
       'mcp.config.mjs': configText({ routes: "{ '/a': { toolsets: ['first'] }, '/b': { toolsets: ['first'] } }" }),
