@@ -175,7 +175,9 @@ export function reviewLists(
   const toWithhold = found.filter(({ isWithheld }) => isWithheld)
   const withheldItems = new Set(toWithhold.map(({ item }) => item))
   const reasonFor = (kind: Difference['kind']) =>
-    kind === 'new' ? 'it has not been accepted' : 'it has changed since it was accepted'
+    kind === 'changed'
+      ? 'it has changed since it was accepted'
+      : `it has not been accepted${isLost ? ', and an override with `access` or `value` matches no tool' : ''}`
   const withheld = new Map(
     toWithhold.map(
       ({ label, kind }) => [label, `${reasonFor(kind)}: run \`mcp-host accept ${settings.name}\``] as const,

@@ -274,7 +274,7 @@ export class ServedLists {
     if (text === this.#loggedUnmatched) return
     this.#loggedUnmatched = text
     if (unmatched.length === 0) return
-    const isOpen = isRestrictionLost(settings, tools) ? '; `access` and fixed arguments in them protect no tool' : ''
+    const isOpen = isRestrictionLost(settings, tools) ? '; their `access` and fixed arguments protect no tool' : ''
     const fix = `correct \`include\`, \`exclude\` or \`overrides\`: they use upstream names without the prefix${isOpen}`
     const fields = { upstream: settings.name, unmatched, fix }
     this.#parts.host.log.warn({ code: 'MH2949', ...fields }, 'filters or overrides match no tool of an upstream server')

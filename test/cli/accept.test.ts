@@ -302,6 +302,10 @@ describe('Changed definitions of an upstream server', () => {
     })
     expect(await list(url, 'tools')).to.deep.equal(['far_two'])
     expect(log.find(({ code }) => code === 'MH2949')?.fix).to.match(/protect no tool/)
+    expect(log.find(({ code }) => code === 'MH2945')?.reasons).to.deep.equal({
+      'tool renamed':
+        'it has not been accepted, and an override with `access` or `value` matches no tool: run `mcp-host accept far`',
+    })
   })
 
   it('are shown as withheld by explain with a token, for a changed and for a new tool', async () => {

@@ -100,7 +100,7 @@ describe('Names of upstream tools', () => {
       'overrides "write" argument "b"',
       'overrides "drop"',
     ])
-    expect(warning?.['fix']).to.match(/`access` and fixed arguments in them protect no tool/)
+    expect(warning?.['fix']).to.match(/their `access` and fixed arguments protect no tool/)
   })
 
   it('are shortened to 64 characters with a stable end', async () => {
