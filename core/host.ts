@@ -70,6 +70,7 @@ import {
   createRevisions,
   type McpRegistrations,
 } from './mcp/mcp-plugin-host.ts'
+import type { AccessServices } from './mcp/routes/access-decider.ts'
 import { type RouteDetails, type RouteSummary, summarizeRoute } from './mcp/routes/route-summary.ts'
 import { type CompiledRoute, compileRoutes, isInternal, sampleParams } from './mcp/routes/routes.ts'
 import { loadNeededCompiler } from './mcp/schema/ajv.ts'
@@ -435,7 +436,10 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
     },
     get routes() {
       return routes.map(route =>
-        summarizeRoute(route, { ...summaryFactsOf({ ...inspected, mcp }, route), authenticators: namesOn(route) }),
+        summarizeRoute(route, {
+          ...summaryFactsOf({ ...inspected, leastScopes, mcp }, route),
+          authenticators: namesOn(route),
+        }),
       )
     },
     runtime: services.runtime,
@@ -566,7 +570,9 @@ const PROGRAM: Omit<PluginInstance, 'routes'> = {
 }
 
 function summaryFactsOf(
-  parts: LeastScopesParts & Pick<Services, 'slot'> & { readonly mcp: Pick<McpRegistrations, 'unlisted'> },
+  parts: LeastScopesParts &
+    Pick<Services, 'slot'> &
+    Pick<AccessServices, 'leastScopes'> & { readonly mcp: Pick<McpRegistrations, 'unlisted'> },
   route: CompiledRoute,
 ): Omit<RouteDetails, 'authenticators'> {
   const params = sampleParams(route)
@@ -574,11 +580,17 @@ function summaryFactsOf(
   const isWithheld = ({ kind, key }: CatalogItem) =>
     kind === 'tools' && registeredOn(parts.mcp.unlisted, route).some(hides => typeof hides(key, route) === 'string')
   const items = itemsOn(parts, route, route.toolsetsFor(params)).filter(item => !isWithheld(item))
-  const anonymous = parts.slot('access', route).audienceOf(undefined, route)
-  const [open = [], others = []] = [true, false].map(wanted =>
-    items.filter(item => !anonymous.denialOf(item) === wanted),
-  )
-  const tellsLogin = parts.slot('protectedResource', route).metadataUrlOf(route, params) !== undefined
+  const { authorize: rule } = route
+  const [access, resource] = [parts.slot('access', route), parts.slot('protectedResource', route)]
+  const anonymous = access.audienceOf(undefined, route)
+  const others = items.filter(item => anonymous.denialOf(item))
+  // A login requests the first of these lists that has scopes.
+  const ofRule = rule === undefined ? undefined : access.authorize(rule, undefined, route)?.scopes
+  const requested = [ofRule, parts.leastScopes(route, params), resource.scopesOf(route)]
+  const scopes = requested.find(list => list && list.length > 0) ?? []
+  const login = rule ? access.audienceOf({ subject: '', scopes, roles: [], claims: {} }, route) : anonymous
+  const callable = items.filter(item => !login.denialOf(item))
+  const tellsLogin = resource.metadataUrlOf(route, params) !== undefined
   const sources = route.toolsets.flatMap(name => {
     const { describe } = parts.catalog.sourceOf(name) ?? {}
     const withheld = parts.catalog.withheldIn(name)
@@ -586,8 +598,8 @@ function summaryFactsOf(
     return describe ? [{ toolset: name, state: describe(), isEmpty, withheld }] : []
   })
   const { issuer, isDevelopment = false } = parts.slot('authorizationServer', route)
-  const issuers = parts.slot('protectedResource', route).serversOf?.(route) ?? [issuer() ?? []].flat()
-  return { open, others, tellsLogin, logins: { issuers, isDevelopment }, sources }
+  const issuers = resource.serversOf?.(route) ?? [issuer() ?? []].flat()
+  return { items, others, callable, tellsLogin, logins: { issuers, isDevelopment }, sources }
 }
 
 const NO_TOOLSETS = 'missing; add toolsets with tools, resources or prompts, or a plugin that provides toolsets'

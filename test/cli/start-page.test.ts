@@ -109,6 +109,27 @@ describe('start screen of mcp-host start', () => {
       .and.not.match(/ login http/)
   })
 
+  it('suggests a tool that the suggested login may call, otherwise the list', async () => {
+    const { url: authority } = await startIssuer()
+    const status = defineTool({ name: 'status', annotations: { readOnlyHint: true }, handler: () => 'up' })
+    const now = defineTool({ name: 'now', handler: () => 'now' })
+    const lineOf = async (...all: Definition[]) => {
+      const { host } = await startHost({
+        toolsets: { all },
+        routes: { '/in': { toolsets: 'all', authorize: { scope: 'mcp.tools' } } },
+        plugins: {
+          'transport-streamable': {},
+          'auth-jwt': { authority, audience: 'a' },
+          'resource-metadata': { authorizationServers: [authority], scopesSupported: ['mcp.tools', 'mcp.admin'] },
+          'tool-policy': { policies: { admin: { scope: 'mcp.admin' } }, rules: { status: 'admin' } },
+        },
+      })
+      return startPage(host, '/srv/mcp.config.ts', STARTER).replaceAll(host.url, 'URL')
+    }
+    expect(await lineOf(status, now)).to.match(/mcp-host login URL\/in\n {11}.*mcp-host call URL\/in now$/m)
+    expect(await lineOf(status)).to.match(/mcp-host login URL\/in\n {11}.*mcp-host list URL\/in$/m)
+  })
+
   it('counts all tools of an open route, and those that require access', async () => {
     const [all, access] = [[defineTool({ name: 'now', handler: () => 'now' })], { access: 'a' }]
     for (const name of ['one', 'two']) all.push(defineTool({ name, ...access, handler: () => name }))

@@ -35,8 +35,11 @@ export interface RouteSummary {
 }
 
 export interface RouteDetails {
-  readonly open: readonly CatalogItem[]
+  readonly items: readonly CatalogItem[]
+  /** Items that require a login. */
   readonly others: readonly CatalogItem[]
+  /** Items for callers with a login, or without it on an open route. */
+  readonly callable: readonly CatalogItem[]
   readonly tellsLogin: boolean
   readonly logins: RouteSummary['logins']
   readonly sources: readonly ToolsetSource[]
@@ -57,10 +60,9 @@ const describeCallers = (route: CompiledRoute, authenticators: readonly string[]
 
 export function summarizeRoute(
   route: CompiledRoute,
-  { open, others, tellsLogin, logins, sources, authenticators }: RouteDetails,
+  { items, others, callable, tellsLogin, logins, sources, authenticators }: RouteDetails,
 ): RouteSummary {
   const isOpen = route.authorize === undefined
-  const example = findExampleTool(isOpen ? open : [...open, ...others])
   const restricted = others.filter(({ kind }) => kind === 'tools').length
   const except = isOpen && restricted > 0 ? `, except ${restricted === 1 ? '1 tool' : `${restricted} tools`}` : ''
   return {
@@ -68,7 +70,7 @@ export function summarizeRoute(
     url: sampleUrl(route),
     samplePath: samplePath(route),
     toolsets: route.toolsets,
-    tools: restricted + open.filter(({ kind }) => kind === 'tools').length,
+    tools: items.filter(({ kind }) => kind === 'tools').length,
     sources,
     revisions: route.revisions,
     stateless: route.stateless,
@@ -76,7 +78,7 @@ export function summarizeRoute(
     open: isOpen,
     tellsLogin,
     logins,
-    example,
+    example: findExampleTool(callable),
   }
 }
 
