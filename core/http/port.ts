@@ -72,25 +72,24 @@ export function createPort(server: Server) {
   }
 }
 
-/** Returns what the operator can do about an error of `listen`. */
-export function listenFix({ code }: NodeJS.ErrnoException): string {
-  if (code === 'EACCES') return '; use a port of at least 1024, or grant the process CAP_NET_BIND_SERVICE'
-  return code === 'EADDRNOTAVAIL'
-    ? '; this machine does not have the address: use 0.0.0.0, or one of its addresses'
-    : ''
+const LISTEN_FIXES: Readonly<Record<string, string>> = {
+  EACCES: '; use a port of at least 1024, or grant the process CAP_NET_BIND_SERVICE',
+  EADDRNOTAVAIL: '; this machine does not have the address: use 0.0.0.0, or one of its addresses',
+}
+
+/** Explains why a server cannot listen. `fix`: how to select another port. */
+export function explainListen({ code = '', message }: NodeJS.ErrnoException, host: string, port: number, fix: string) {
+  if (code === 'EADDRINUSE') return `port ${port} of ${host} is in use; ${fix}, or stop the program that uses it`
+  return `cannot listen on ${host}:${port}: ${message}${LISTEN_FIXES[code] ?? ''}`
 }
 
 type Address = Pick<ResolvedHttp, 'host' | 'port' | 'backlog'>
 
 function listenAt(server: NetServer, { host, port, backlog }: Address): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) => {
-      const why =
-        cause.code === 'EADDRINUSE'
-          ? `port ${port} of ${host} is in use; set http.port or --port, or stop the program that uses it`
-          : `cannot listen on ${host}:${port}: ${cause.message}${listenFix(cause)}`
-      reject(new StartError('MH1301', why, { cause }))
-    })
+    server.once('error', (cause: NodeJS.ErrnoException) =>
+      reject(new StartError('MH1301', explainListen(cause, host, port, 'set http.port or --port'), { cause })),
+    )
     // With workers, the primary uses the backlog of the first worker.
     server.listen({ port, host, backlog }, resolve)
   })

@@ -77,7 +77,7 @@ describe('mcp-host start at an address that it cannot listen on', () => {
     const plugin = await startWith({
       plugins: "metrics: { host: '192.0.2.1', port: 0, token: 'a token of the metrics' }",
     })
-    expect(plugin.stderr).to.match(/the plugin cannot listen on .*; this machine does not have the address/)
+    expect(plugin.stderr).to.match(/metrics.port: cannot listen on .*; this machine does not have the address/)
   })
 
   it('says how to use a port that requires a privilege', async function () {

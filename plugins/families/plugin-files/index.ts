@@ -46,29 +46,23 @@ export function createParentFolder(path: string): void {
   if (created !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
 }
 
-function checkWritable({ report, config: { at } }: InternalHost, path: string, appendsOnly: boolean) {
-  let folder = dirname(path)
-  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
+function checkFolder({ report, config }: InternalHost, path: string, appendsOnly: boolean) {
+  const at = [...config.at, 'file']
+  const exists = existsSync(path)
+  if (exists && statSync(path).isDirectory())
+    return report(new StartError('MH1042', `${path} is a folder: name a file, such as one in it`, { at }))
+  let parent = dirname(path)
+  while (!existsSync(parent) && parent !== dirname(parent)) parent = dirname(parent)
   let why = 'this user cannot write to the file'
   try {
-    if (existsSync(path)) accessSync(path, constants.W_OK)
-    if (existsSync(path) && appendsOnly) return
-    why = `${folder} is not a folder, or this user cannot write to it`
+    if (exists) accessSync(path, constants.W_OK)
+    why = `${parent} is not a folder, or this user cannot write to it`
     // A path with `/.` fails if it is not a folder.
-    accessSync(`${folder}/.`, constants.W_OK)
+    if (!exists || !appendsOnly) accessSync(`${parent}/.`, constants.W_OK)
   } catch (cause) {
     const fix = 'grant the user of this host write access, or choose another file'
-    const text = `${path} cannot be written: ${why} (${errorText(cause)}); ${fix}`
-    report(new StartError('MH1042', text, { at: [...at, 'file'], cause }))
+    report(new StartError('MH1042', `${path} cannot be written: ${why} (${errorText(cause)}); ${fix}`, { at, cause }))
   }
-}
-
-function checkFolder(host: InternalHost, path: string, appendsOnly: boolean) {
-  const { report } = host
-  const at = [...host.config.at, 'file']
-  if (existsSync(path) && statSync(path).isDirectory())
-    return report(new StartError('MH1042', `${path} is a folder: name a file, such as one in it`, { at }))
-  checkWritable(host, path, appendsOnly)
   const folder = dirname(path)
   const mode = existsSync(folder) ? statSync(folder).mode : 0
   // With a sticky bit only the owner of a file can replace it.

@@ -3,7 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { LISTEN_ADDRESS } from '../../../core/auth.ts'
-import { count, type InternalHost, listenFix, words } from '../../../core/internal.ts'
+import { count, explainListen, type InternalHost, words } from '../../../core/internal.ts'
 import { StartError } from '../../../core/plugin.ts'
 
 export const LOOPBACK = '127.0.0.1'
@@ -78,10 +78,7 @@ export function startListening(
   server.unref()
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
-      const why =
-        cause.code === 'EADDRINUSE'
-          ? `port ${port} of ${host} is in use; set another \`port\` (0: any free port), or stop the program that uses it`
-          : `the plugin cannot listen on ${host}:${port}: ${cause.message}${listenFix(cause)}`
+      const why = explainListen(cause, host, port, 'set another `port` (0: any free port)')
       reject(new StartError(code, why, { at: [...at, 'port'], exitCode: 1, cause }))
     })
     server.listen({ port, host, exclusive: isExclusive }, () => {
