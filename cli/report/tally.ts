@@ -14,6 +14,9 @@ export interface Window {
   readonly future: number
 }
 
+/** Other methods, such as lists, run no definition. */
+const CALLS: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
 const createTool = () => ({ digest: createDigest(), errors: 0 })
 
 export type ToolRow = ReturnType<typeof toolRow>
@@ -107,8 +110,9 @@ export class Tally {
     if (user !== undefined && outcome === 'refused') this.#refused.count(`${user}\n${error ?? ''}`, weight)
     if (client !== undefined) this.#clients.add(client)
     if (session !== undefined) this.#sessions.add(session)
-    if (request.method === undefined) this.#requests += weight
-    else this.#call(request)
+    if (request.method !== undefined) this.#legacy.add(request)
+    if (CALLS.has(request.method)) this.#call(request)
+    else this.#requests += weight
   }
 
   #call(call: LoggedRequest) {
@@ -116,7 +120,6 @@ export class Tally {
     const failed = outcome === 'error' || outcome === 'tool_error'
     this.#calls += weight
     if (failed) this.#errors += weight
-    this.#legacy.add(call)
     if (method !== 'tools/call' || name === undefined) return
     const tool = this.#tools.count(`${name}\n${route}`, weight)
     if (failed) tool.errors += weight

@@ -78,11 +78,11 @@ function legacyLines({ legacy: { features, clients, notListed } }: Report, width
     row.clients,
     ...usedCells(row),
   ])
-  const clientHead = ['client', 'revision', 'uses', 'calls', 'first seen', 'last seen']
+  const clientHead = ['client', 'revision', 'uses', 'requests', 'first seen', 'last seen']
   return [
-    ...section('the legacy protocol', ['', '', 'clients', 'calls', 'first seen', 'last seen'], featureRows, width),
+    ...section('the legacy protocol', ['', '', 'clients', 'requests', 'first seen', 'last seen'], featureRows, width),
     ...section('its users', clientHead, clients.map(clientCells), width),
-    ...(notListed > 0 ? [`  and ${countText(notListed, 'call')} of clients that are not listed`] : []),
+    ...(notListed > 0 ? [`  and ${countText(notListed, 'request')} of clients that are not listed`] : []),
   ]
 }
 

@@ -55,6 +55,19 @@ describe('a report on an access log', () => {
     expect([report.from, report.until]).to.deep.equal(['2026-11-20T10:00:00.000Z', '2026-11-20T13:00:00.000Z'])
   })
 
+  it('counts requests that run nothing, such as lists, as other requests', () => {
+    const of = (method: string, outcome: string) => callLine('2026-11-20T10:00:00.000Z', { method, outcome })
+    const report = reportOn([
+      ...['server/discover', 'tools/list', 'initialize', 'ping'].map(method => of(method, 'ok')),
+      of('tools/list', 'error'),
+      of('tools/call', 'tool_error'),
+      of('prompts/get', 'ok'),
+      of('resources/read', 'ok'),
+    ])
+    expect(report).to.include({ calls: 3, errors: 1, requests: 5 })
+    expect(report.outcomes).to.include({ error: 1, ok: 6 })
+  })
+
   it('lists denied users, most frequent first, if the log names them', () => {
     const refused = (user: string | undefined, error: string) =>
       callLine('2026-11-20T10:00:00.000Z', { outcome: 'refused', error, ...(user !== undefined && { user }) })
