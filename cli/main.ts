@@ -118,12 +118,16 @@ const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'p
 
 /** Returns the exit code. `release` leaves stdout errors to the command. */
 async function runCommand(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
-  if (argv[0] === 'help' && /^mh\d{4}$/i.test(argv[1] ?? '')) {
-    const { explainCode } = await import('./explain-code.ts')
-    context.show(explainCode(String(argv[1]).toUpperCase()))
-    return 0
+  const [first, topic = ''] = argv
+  if (first === 'help' && topic !== '' && !COMMANDS.has(topic)) {
+    const { explainCode, explainKind } = await import('./explain-code.ts')
+    const text = /^mh\d{4}$/i.test(topic) ? explainCode(topic.toUpperCase()) : explainKind(topic)
+    if (text !== undefined) {
+      context.show(text)
+      return 0
+    }
   }
-  if (argv[0] === 'help') return runCommand([...argv.slice(1), '--help'], context, release)
+  if (first === 'help') return runCommand([...argv.slice(1), '--help'], context, release)
   const at = argv[0]?.startsWith('-') ? argv.findIndex(argument => COMMANDS.has(argument)) : 0
   const name = argv[at]
   const width = context.stdout.columns || HELP_WIDTH

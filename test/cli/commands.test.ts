@@ -109,6 +109,17 @@ describe('mcp-host', () => {
     expect(logged).to.include('No action required').and.not.include('For an error')
   })
 
+  it('help KIND prints the table row of an error kind or a code of the client', async () => {
+    const help = (kind: string) => runCli(['help', kind], process.cwd())
+    const [timeout, lost, unknown] = await Promise.all(['login_timeout', 'nodeLost', 'no_such_kind'].map(help))
+    expect(timeout).to.include({ code: 0 })
+    expect(timeout?.stdout).to.match(
+      /^login_timeout\nThe login was not completed\n\nDocumentation:\n {2}.*client\.md\n$/,
+    )
+    expect(lost?.stdout).to.match(/^nodeLost\n200\n-32603\nThe node stopped.*\nRepeat the request if that is safe\n/)
+    expect(unknown).to.include({ code: 2, stdout: '' })
+  })
+
   it('--version prints the version of package.json', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
     const { code, stdout } = await runCli(['--version'], await makeFolder({}))
