@@ -136,10 +136,9 @@ async function build(
   const findings: Finding[] = []
   const note = (finding: Finding) => void findings.push(finding)
   const countBefore = problems.count()
-  const onUnset = (variable: string, at: Path) => {
-    const isRequired = at[0] === 'secrets' && settings.purpose !== 'test' && !hasEnvironmentSecrets()
-    problems.reportUnset(variable, at, isRequired ? 'error' : 'warning')
-  }
+  const isRequired = ([key]: Path) => key === 'secrets' && settings.purpose !== 'test' && !hasEnvironmentSecrets()
+  const onUnset = (variable: string, at: Path) =>
+    problems.reportUnset(variable, at, isRequired(at) ? 'error' : 'warning')
   problems.add(checkConfig(loaded, schema, { findProblems, note, onUnset, isOpen }))
   const hasChecked = await problems.attempt(() => {
     problems.add(checkOptions(loaded, plugins, note))

@@ -3,6 +3,7 @@ import type { InternalHost } from './internal-host.ts'
 import { type DefinePlugin, definePlugin as definePublic } from './plugin-host.ts'
 
 export { ReadError, readJson, readYaml } from './config/read-document.ts'
+export { attempt } from './http/describe-thrown.ts'
 export type { ResolvedHttp } from './http/guard.ts'
 export { endOfString } from './http/json-body.ts'
 export { KeyedLru } from './http/keyed-lru.ts'

@@ -68,10 +68,7 @@ export function locateDefinition(source: string, kind: string, name: string, nth
   return path => entryWithin(root, path)?.key.loc?.start.line
 }
 
-interface Entry {
-  readonly key: Node
-  readonly value: Node
-}
+type Entry = Readonly<Record<'key' | 'value', Node>>
 
 const entryWithin = (root: Node | undefined, path: Path): Entry | undefined =>
   path.reduce<Entry | undefined>((found, key) => found && entryOf(found.value, key), root && { key: root, value: root })

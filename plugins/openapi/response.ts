@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { STATUS_CODES } from 'node:http'
 import type { CallToolResult, ContentBlock } from '../../core/index.ts'
+import { attempt } from '../../core/internal.ts'
 import { isObject } from '../../core/plugin.ts'
 import { isJsonType, mediaTypeEssence } from './media-types.ts'
 import type { Operation } from './operation.ts'
@@ -72,11 +73,7 @@ const isText = (type: string): boolean => isJsonType(type) || TEXTUAL.test(type)
 /** Decodes a body. Undefined for an unknown charset, and for bytes that are not text in it. */
 function decodeText(body: Buffer, charset: string | undefined): string | undefined {
   if (charset === undefined || /^utf-?8$/i.test(charset)) return isUtf8(body) ? body.toString('utf8') : undefined
-  try {
-    return new TextDecoder(charset, { fatal: true }).decode(body)
-  } catch {
-    return undefined
-  }
+  return attempt(() => new TextDecoder(charset, { fatal: true }).decode(body))
 }
 
 function binaryResult({ body }: ReceivedResponse, type: string, { url }: ResponseFacts): CallToolResult {

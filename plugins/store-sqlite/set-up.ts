@@ -3,7 +3,7 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import type { InternalHost } from '../../core/internal.ts'
+import { attempt, type InternalHost } from '../../core/internal.ts'
 import { parseSize, StartError } from '../../core/plugin.ts'
 import { claimFile, processStartTime } from '../families/plugin-files/index.ts'
 import { readStreamLimits, requireSecrets } from '../families/stores/index.ts'
@@ -13,18 +13,10 @@ import { createSqliteStore, Writer } from './writer.ts'
 
 const PRIMARY = 'MCP_HOST_PRIMARY'
 
-function readText(file: string, by: (file: string) => string): string {
-  try {
-    return by(file)
-  } catch {
-    return ''
-  }
-}
-
 function createHostId(): string {
   const pid = process.env[PRIMARY] ?? String(process.pid)
-  const space = readText('/proc/self/ns/pid', readlinkSync).replace(/\D/g, '')
-  const boot = readText('/proc/sys/kernel/random/boot_id', file => readFileSync(file, 'utf8')).trim()
+  const space = attempt(() => readlinkSync('/proc/self/ns/pid'))?.replace(/\D/g, '')
+  const boot = attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))?.trim()
   return [`process ${pid} on ${hostname()}`, processStartTime(pid), space, boot].filter(Boolean).join(', ')
 }
 

@@ -1,7 +1,7 @@
 // Files that are written by one plugin only.
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { InternalHost } from '../../../core/internal.ts'
+import { attempt, type InternalHost } from '../../../core/internal.ts'
 import { errorText, StartError } from '../../../core/plugin.ts'
 
 interface Owner {
@@ -28,15 +28,10 @@ export function claimFile(host: InternalHost, path: string, { appendsOnly = fals
  * Returns the start time of a process on Linux, in ticks since boot, which distinguishes processes with the same id. The
  * program name can contain spaces and parentheses.
  */
-export function processStartTime(pid: number | string): string | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, 'latin1')
-      .replace(/^.*\) /s, '')
-      .split(' ')[19]
-  } catch {
-    return undefined
-  }
-}
+export const processStartTime = (pid: number | string): string | undefined =>
+  attempt(() => readFileSync(`/proc/${pid}/stat`, 'latin1'))
+    ?.replace(/^.*\) /s, '')
+    .split(' ')[19]
 
 /** Creates a private folder, which only the host's user and group can enter. */
 export function createParentFolder(path: string): void {
