@@ -157,7 +157,6 @@ export function listCommands(groups: readonly CommandGroup[], lineWidth: number)
   return ['Usage: mcp-host <command> [options]', ...lines, `Options\n${more}`].join('\n\n')
 }
 
-/** Returns the value name for help; undefined for a flag. */
 export const valueName = ({ choices, value }: CommandOption) => (choices ? `<${choices.join('|')}>` : value)
 
 const usageLine = (name: string, { positionals = [] }: Command): string =>

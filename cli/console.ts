@@ -46,7 +46,6 @@ function isWritten(config: unknown, path: Path): boolean {
   return value !== undefined
 }
 
-/** The paths of a config; those of definitions are omitted. */
 function pathsIn(value: unknown, path: Path = []): Path[] {
   const parent = unwrapPlugin(value)
   if (!isPlain(parent) || (path[0] === 'toolsets' && path.length > 1)) return [path]
@@ -222,7 +221,6 @@ export function createOperatorLink(context: CommandContext, lock?: string): Oper
     }
   }
 
-  /** Returns undefined without a lock file. */
   async function readChanges(version: Version): Promise<readonly Change[] | undefined> {
     const [{ findUnaccepted }, { compareSurfaces }, { readLockIfThere }, { lockFileOf }] = await Promise.all([
       import('./diff.ts'),

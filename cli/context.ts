@@ -80,7 +80,6 @@ export function createContext(environment: CommandEnvironment, exit: (code: numb
 export const usage = (what: string, cause?: unknown): StartError =>
   new StartError('MH3001', what, { exitCode: 2, cause })
 
-/** The StartError for an unknown word of the command line. */
 export const unknownName = (noun: string, given: string, known: readonly string[]): StartError =>
   usage(`there is no ${noun} "${printable(given)}"${nearestHint(given, known)}; there are: ${known.join(', ')}`)
 

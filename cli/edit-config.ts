@@ -109,7 +109,6 @@ export function freeRoute(config: unknown, name: string, suffix: string): string
   return [`/${name}`, `/${name}-api`].find(route => !isTaken(route)) ?? `/${name}-${suffix}`
 }
 
-/** The access of all existing routes, if it is the same. */
 function commonAccess(config: unknown): { readonly authorize?: unknown } {
   const routes = at(config, 'routes')
   const [first, ...others] = isObject(routes) ? Object.values(routes).map(route => at(route, 'authorize')) : []

@@ -19,12 +19,8 @@ For a log line: fields such as reason, err and fix show the cause. Lines at leve
 /** Returns the table row of an error kind, or of a code of the client, which contains `_`; undefined if there is none. */
 export function explainKind(kind: string): string | undefined {
   const path = join(ownPackage.folder, 'docs', kind.includes('_') ? 'client.md' : 'errors.md')
-  const rows = readFileSync(path, 'utf8')
-    .split('\n')
-    .filter(line => line.startsWith('| `'))
-  const [, ...cells] =
-    rows.map(row => row.slice(2, -2).split(' | ')).find(([first]) => first?.includes(`\`${kind}\``)) ?? []
-  return cells.length === 0 ? undefined : `${kind}\n${plain(cells.join('\n'))}\n\nDocumentation:\n  ${path}`
+  const row = new RegExp(`^\\| [^|]*\`${kind}\`[^|]*\\| (.*) \\|$`, 'm').exec(readFileSync(path, 'utf8'))?.[1]
+  return row && `${kind}\n${plain(row.replaceAll(' | ', '\n'))}\n\nDocumentation:\n  ${path}`
 }
 
 /** Throws a usage error for an unknown code. */

@@ -162,7 +162,6 @@ interface ExplainedCaller {
   readonly hasTemporaryKeys?: boolean
 }
 
-/** Returns the lines that this command prints. */
 export async function explainAccess(host: Host, options: ExplainOptions, caller: ExplainedCaller): Promise<string[]> {
   const { configureSession } = host.served.services.offered.now
   const lines = await explainRoute(host, options, caller)

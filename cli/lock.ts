@@ -63,7 +63,6 @@ mcp-host accept adds the tools and prompts of upstream servers to it.`,
     const { cwd } = context
     const { file: config, surface } = await surfaceOfConfig(context, options, given)
     const file = lockFileOf(config, given, cwd)
-    // An invalid lock is overwritten.
     const before = await readLockIfThere(file, context).catch(() => undefined)
     await writeLockFile(file, { ...surface, ...(before?.upstreams && { upstreams: before.upstreams }) }, cwd)
     const what = before && (before.hash === surface.hash ? 'as it was' : impactsText(compareSurfaces(before, surface)))

@@ -119,7 +119,7 @@ const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'p
 /** Returns the exit code. `release` leaves stdout errors to the command. */
 async function runCommand(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
   const [first, topic = ''] = argv
-  if (first === 'help' && topic !== '' && !COMMANDS.has(topic)) {
+  if (first === 'help' && /^\w+$/.test(topic) && !COMMANDS.has(topic)) {
     const { explainCode, explainKind } = await import('./explain-code.ts')
     const text = /^mh\d{4}$/i.test(topic) ? explainCode(topic.toUpperCase()) : explainKind(topic)
     if (text !== undefined) {

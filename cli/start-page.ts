@@ -88,7 +88,6 @@ function loginRows(routes: readonly RouteSummary[]): Row[] {
   return text === '' ? [] : [['authorization server', text]]
 }
 
-/** The state of each toolset that a plugin provides at run time. */
 const sourceRows = (routes: readonly RouteSummary[]): Row[] => [
   ...new Map(
     routes.flatMap(({ sources }) => sources.map(({ toolset, state }) => [`toolset ${toolset}`, state] as const)),
@@ -99,7 +98,6 @@ interface PageOptions {
   /** Keys that the user can press. */
   readonly keys?: string | undefined
   readonly processes?: { readonly primary: number; readonly workers: readonly number[] }
-  /** The console's URL for one login. */
   readonly console?: string | undefined
 }
 

@@ -430,16 +430,14 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   }, inFlight)
   const connections = createConnections(app.callback(), { http, log, metrics, clock, inFlight, tls })
   const namesOn = (route: Route) => authenticatorsOn(registrations, route).map(({ plugin }) => plugin)
+  const facts = { ...inspected, leastScopes, mcp }
   const host: BuiltHost['host'] = {
     get url() {
       return late.listening
     },
     get routes() {
       return routes.map(route =>
-        summarizeRoute(route, {
-          ...summaryFactsOf({ ...inspected, leastScopes, mcp }, route),
-          authenticators: namesOn(route),
-        }),
+        summarizeRoute(route, { ...summaryFactsOf(facts, route), authenticators: namesOn(route) }),
       )
     },
     runtime: services.runtime,
@@ -447,7 +445,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
     start: startup.start,
     inspect(path) {
       late.listening ||= `http${tlsConfig ? 's' : ''}://${http.host}:${http.port}`
-      return inspectAddress(path, { ...inspected, leastScopes, challengesOn, limits, registrations, mcp })
+      return inspectAddress(path, { ...facts, challengesOn, limits, registrations })
     },
     async listen() {
       if (purpose === 'inspect') throw new StartError('MH1307', INSPECT_ONLY)

@@ -88,7 +88,6 @@ export function explainFailure(
   return new StartError('MH3203', message, about)
 }
 
-/** The scopes that a refusal names. */
 export function requiredScopes(thrown: unknown): readonly string[] {
   if (!(thrown instanceof RemoteError) || thrown.status !== 403 || thrown.challenge === undefined) return []
   try {

@@ -39,7 +39,6 @@ const isArgument: IsValid = value => isObject(value) && isText(value['name'])
 
 const NAMED = { name: isText, title: isOptionalText, description: isOptionalText }
 
-/** The types of the list-entry fields that commands use. */
 const TYPES: Readonly<Record<List['type'], Readonly<Record<string, IsValid>>>> = {
   Tool: { ...NAMED, inputSchema: isObjectSchema, outputSchema: value => value === undefined || isObject(value) },
   Resource: { ...NAMED, uri: isText },

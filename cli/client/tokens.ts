@@ -40,7 +40,6 @@ function describe(cached: CachedLogin, login: Login | undefined, now: number) {
     /** ISO 8601; null without a token or an expiry. */
     expiresAt: end === undefined ? null : (isoTime(end) ?? null),
     expired,
-    /** The next token can be obtained without the user. */
     refreshable,
     tokenType: cached.tokenType ?? null,
     error: error?.message,

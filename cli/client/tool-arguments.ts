@@ -50,9 +50,7 @@ function readValue(name: string, text: string, schema: unknown): unknown {
   let value: unknown = text
   try {
     value = JSON.parse(text)
-  } catch {
-    // The text is not JSON and is used as a string.
-  }
+  } catch {}
   if (fits(value, types)) {
     if (value !== text) refuseInexact(text, name)
     return value

@@ -117,7 +117,6 @@ export async function watchAndServe(options: DevOptions, context: CommandContext
   let server: Server | undefined
   let restarting: Promise<void> | undefined
   let isBehind = false
-  /** The key that was pressed while the server started. */
   let pressed: 'o' | 'e' | undefined
   const types = createTypeCheck(folder, () => known, say)
   const isAtTerminal = hasKeys()

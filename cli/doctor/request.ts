@@ -9,7 +9,6 @@ import { parseObject } from '../text.ts'
 
 export type Finding = PluginFinding
 
-/** Creates the findings of one check. */
 export const reportOn = (check: string) => ({
   ok: (text: string): Finding => ({ check, level: 'ok', text }),
   note: (text: string, fix?: string): Finding => ({ check, level: 'note', text, ...(fix !== undefined && { fix }) }),
@@ -125,7 +124,6 @@ export function failureText(error: unknown): string {
 
 export type LegacyServer = NonNullable<Awaited<ReturnType<typeof detectLegacy>>>
 
-/** Opens and closes a session of a legacy server. */
 export async function detectLegacy(url: string, headers: Readonly<Record<string, string>> = {}) {
   const client = { name: 'mcp-host doctor', version: '1' }
   for (const transport of ['http', 'sse'] as const) {

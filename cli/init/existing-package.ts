@@ -73,7 +73,6 @@ export function addToPackage(folder: string, manifest: Names, project: NewFiles)
     shown: [...[...files.keys()].map(path => `${path}  new file`), ...changes, ...ignored]
       .map(line => printable(`  + ${line}`))
       .join('\n'),
-    /** Returns the paths of the backups. */
     async write(): Promise<string[]> {
       writeNew(folder, files)
       const backups: string[] = []

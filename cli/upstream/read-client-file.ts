@@ -28,7 +28,6 @@ const PLACEHOLDER = /\$\{(?:(env|input):)?([^}:]+)(?::-([^}]*))?\}/g
 /** Placeholders that only the client can resolve. */
 const OF_CLIENT = /\$\{(workspaceFolder|userHome|pathSeparator)\}/g
 
-/** The name of the environment variable for an input of VS Code. */
 const variableOf = (kind: string | undefined, name: string): string =>
   kind === 'input' ? name.replaceAll(/[^A-Za-z0-9]+/g, '_').toUpperCase() : name
 

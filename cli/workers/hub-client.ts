@@ -160,7 +160,6 @@ class HubClient implements Neighbours {
     return sent === true
   }
 
-  /** The bus of all processes of this host. */
   bus(node: string): Bus {
     const lastOf = () => String(this.#last)
     let hasLeft = false

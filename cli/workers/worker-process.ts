@@ -84,7 +84,6 @@ function createSignal<Value>() {
   return { promise, settle }
 }
 
-/** Starts this program again with the same arguments. */
 export function startWorker(first = false): WorkerProcess {
   const worker = tryFork(first)
   if (worker instanceof Error) return failedWorker(worker)
