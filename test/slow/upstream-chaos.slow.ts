@@ -288,8 +288,7 @@ describe('chaos: 60 clients of three nodes with upstream servers', () => {
       else counts.failed++
     }
     const TOOLS = ['own', 'own', 'own', 'own', 'plain_do', 'plain_do', 'plain_do', 'far_ask', 'far_ask', 'asking_ask']
-    async function use(client: number) {
-      const caller = client % 2 === 0 ? modern : await createLegacy()
+    async function use(caller: EraClient, client: number) {
       for (let call = 0; !isOver; call++) {
         const tool = TOOLS[random.below(TOOLS.length)] as string
         const tag = `${client}-${call}`
@@ -322,7 +321,11 @@ describe('chaos: 60 clients of three nodes with upstream servers', () => {
       }
     }
 
-    const clients = Promise.all(Array.from({ length: NODE_CLIENTS }, (_, client) => use(client)))
+    // A session that is opened while its node is killed fails.
+    const callers = await Promise.all(
+      Array.from({ length: NODE_CLIENTS }, (_, client) => (client % 2 === 0 ? modern : createLegacy())),
+    )
+    const clients = Promise.all(callers.map(use))
     try {
       await Promise.race([clients, wait(NODE_SECONDS.calm * 1_000)])
       phase = 'chaos'
