@@ -5,6 +5,7 @@ import type { JsonObject } from '../core/mcp/wire/protocol.ts'
 import { withHash } from '../plugins/families/canonical-json/index.ts'
 import { isLoginNeeded } from '../plugins/upstream/failures.ts'
 import { createLockEntry, type LockEntry } from '../plugins/upstream/lock-entry.ts'
+import { isRestrictionLost } from '../plugins/upstream/names.ts'
 import type { ServerSettings } from '../plugins/upstream/settings.ts'
 import { operatorText } from '../remote/index.ts'
 import { type CommandValues, defineCommand } from './command.ts'
@@ -92,7 +93,15 @@ async function accept(
     const changes = compareEntries(name, old, entry)
     if (changes.length > 0) changed.push(name)
     const text = changes.length === 0 ? 'no changes' : `${impactsText(changes)}\n\n${changesText(changes)}\n`
-    return `${name}: ${text}`.split('\n')
+    const settings = servers.get(name)
+    const isLost =
+      settings &&
+      isRestrictionLost(
+        settings,
+        Object.keys(entry.tools).map(tool => ({ name: tool })),
+      )
+    const warning = 'WARNING: an override with `access` or `value` matches no tool: correct `overrides` in the config'
+    return [...`${name}: ${text}`.split('\n'), ...(isLost ? [`${name}: ${warning}`] : [])]
   })
   if (!isDryRun) {
     const isUpToDate = before === undefined || before.hash === surface.hash

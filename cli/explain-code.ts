@@ -16,7 +16,7 @@ const plain = (entry: string) =>
 const ACTION = `For an error: correct what the complete message names. mcp-host check reports the problems of a config.
 For a log line: fields such as reason, err and fix show the cause. Lines at level info require no action.`
 
-/** Returns the table row of an error kind, or of a code of the client, which contains `_`; undefined if there is none. */
+/** Returns the table row of an error kind or of a code of client errors; undefined if there is none. */
 export function explainKind(kind: string): string | undefined {
   const path = join(ownPackage.folder, 'docs', kind.includes('_') ? 'client.md' : 'errors.md')
   const row = new RegExp(`^\\| [^|]*\`${kind}\`[^|]*\\| (.*) \\|$`, 'm').exec(readFileSync(path, 'utf8'))?.[1]

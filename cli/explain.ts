@@ -58,7 +58,7 @@ async function identify(
   token: string | undefined,
   hasTemporaryKeys: boolean,
 ): Promise<{ lines: readonly string[]; user: User | undefined; refusal?: HostError }> {
-  if (token === undefined) return { lines: [line('token', 'none given; send one with --token')], user: undefined }
+  if (token === undefined) return { lines: [line('token', 'none; pass one with --token')], user: undefined }
   if (address.authenticators.length === 0) {
     return { lines: [line('token', 'ignored: no plugin of this route authenticates callers')], user: undefined }
   }

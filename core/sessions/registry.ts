@@ -36,7 +36,7 @@ export interface SessionRegistry {
   open(facts: RequestInfo, transport: string): Promise<Session>
   /**
    * Finds the caller's session. Throws `sessionNotFound`, `forbidden` for another user's session, `invalidRequest` for
-   * a request that runs on another node, and `unavailable` without a store.
+   * a request that runs on another node, and `unavailable` if the store or the node of the request does not respond.
    */
   find(id: string, caller: Caller, transport: string, requests?: readonly RequestId[]): Session | Promise<Session>
   /** Ends a session on every node. Rejects with `unavailable`, without a change, if the store cannot be reached. */
@@ -136,7 +136,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const opening = { transport, route: route.path, params, holder, user, ip, headers }
     const version = store
       ? await store.create(digest, { opening, state: FIRST_STATE, version: 1, home: name }, limits)
-      : createLocal(opening)
+      : countLocal(opening)
     if (version === undefined) throw tooManySessions()
     let session: Session
     try {
@@ -161,7 +161,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
   }
 
   /** Counts a new session without a store. Returns its version; undefined if the owner has too many sessions. */
-  function createLocal(opening: SessionOpening): number | undefined {
+  function countLocal(opening: SessionOpening): number | undefined {
     const { maxPerOwner = Number.POSITIVE_INFINITY } = limits
     const isFull = () => owners.countOf(opening.holder) >= maxPerOwner
     if (isFull()) for (const session of owners.idleOf(opening.holder)) endExpired(session)

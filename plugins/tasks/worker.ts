@@ -41,7 +41,7 @@ export class TaskWorker {
   #sweepTimer: Timer | undefined
   #unwatch: () => void = () => undefined
   #isStoreDown = false
-  /** Start of the store's current availability; leases that expired earlier are not taken over. */
+  /** Start of the store's current availability. Expired leases are taken over one lease duration later. */
   #steadySince = 0
   readonly #warnedQueues = new Set<string>()
   depths: readonly QueueDepth[] = []

@@ -1,4 +1,4 @@
-// Sends calls to a server, repeats those that were certainly not executed, and holds those that wait for the client.
+// Sends calls to a server, retries them once if that is safe, and holds calls that wait for a response of the client.
 import { loginExpired } from '../../core/auth.ts'
 import { type CallContext, type CallToolResult, type JsonSchema, ToolError } from '../../core/index.ts'
 import { CallQueue } from '../../core/internal.ts'
@@ -61,15 +61,19 @@ export class CallSender implements UpstreamClient {
     this.queue = new CallQueue(limits, parts.busy, () => undefined)
   }
 
-  /** Calls `next` when no call is in progress: now, or after the last one. */
+  /** True if no call is in progress. */
+  get isIdle(): boolean {
+    return this.#active === 0
+  }
+
+  /** Calls `next` after the last call in progress. */
   onIdle(next: () => void): void {
     this.#whenIdle = next
-    if (this.#active === 0) next()
   }
 
   async call(method: string, params: Json, ctx: CallContext, outputSchema?: JsonSchema): Promise<object> {
     const call = callOf(ctx)
-    if (!call) throw new Error('the context is not one of a call')
+    if (!call) throw new Error('the context does not belong to a call')
     this.#active++
     try {
       const record = { name: this.#parts.settings.name, tool: params['name'] }
@@ -79,7 +83,7 @@ export class CallSender implements UpstreamClient {
       })
     } catch (error) {
       this.#server.reportUnreachable(error)
-      if (isUnknownItem(error)) this.#logUnknownTool(params['name'], error as Error)
+      if (isUnknownItem(error)) this.#handleUnknownItem(method, params['name'], error as Error)
       // If the lists are refused, too, the host connects again.
       else if (isVersionRefused(error)) this.#server.lists.requestRefresh()
       // The resource does not exist, so there is no result.
@@ -92,7 +96,7 @@ export class CallSender implements UpstreamClient {
 
   async complete(ref: Json, argument: Json, context: Json, ctx: CallContext): Promise<{ values: string[] }> {
     const call = callOf(ctx)
-    if (!call) throw new Error('the context is not one of a call')
+    if (!call) throw new Error('the context does not belong to a call')
     this.#active++
     try {
       const { completion } = (await this.#send('completion/complete', { ref, argument, context }, ctx, call)) as Json
@@ -135,10 +139,11 @@ export class CallSender implements UpstreamClient {
     if (--this.#active === 0) this.#whenIdle?.()
   }
 
-  /** Reads the lists again. With tokens of callers, a server can have a tool for some of them only. */
-  #logUnknownTool(tool: unknown, { message }: Error) {
+  /** Reads the lists again. Warns once per tool: with tokens of callers, a server can have a tool for some of them only. */
+  #handleUnknownItem(method: string, tool: unknown, { message }: Error) {
     this.#server.lists.requestRefresh()
     if (
+      method !== 'tools/call' ||
       !isPerCaller(this.#parts.settings.http?.auth) ||
       typeof tool !== 'string' ||
       !message.includes(tool) ||
@@ -232,7 +237,7 @@ export class CallSender implements UpstreamClient {
     )
   }
 
-  /** Sends a call. Repeats it once if the server certainly did not execute it. */
+  /** Sends a call. Retries it once if the server did not execute it, or if it only reads. */
   async #send(method: string, params: Json, ctx: CallContext, call: Call): Promise<object> {
     try {
       return await this.#sendOnce(method, params, ctx, call)

@@ -1,13 +1,16 @@
 // Selects the session of each call: the connection of all callers, or a session with the caller's credentials.
 import type { CallContext } from '../../core/index.ts'
 import type { Call } from '../../core/plugin.ts'
-import type { Connection, RemoteError } from '../../remote/index.ts'
+import { type Connection, RemoteError } from '../../remote/index.ts'
 import { isPerCaller } from '../families/credentials/index.ts'
 import { capabilitiesFor } from './calls.ts'
 import { reasonOf } from './failures.ts'
 import type { UpstreamParts, UpstreamServer } from './server-parts.ts'
 import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
 import type { CallCredentials, UserHeaders } from './targets.ts'
+
+/** Minimum time between two log lines about lost sessions, milliseconds. */
+const REPORT_INTERVAL = 1_000
 
 export interface SessionLease {
   readonly session: ServerSession
@@ -26,6 +29,7 @@ export class CallSessions {
   readonly #sessionHeaders = new WeakMap<Connection, { current: UserHeaders }>()
   /** True from the end of a session until the next one opens. */
   #hasLostSession = false
+  #reportedAt = Number.NEGATIVE_INFINITY
 
   constructor(server: UpstreamServer, parts: UpstreamParts) {
     this.#server = server
@@ -70,9 +74,13 @@ export class CallSessions {
     return own ? own.invalidateToken(stepUp) : stepUp === undefined && this.#parts.targets.invalidateToken()
   }
 
-  /** Reports a session of one caller or user that the server has ended. */
+  /** Reports a session of one caller or user that the server has ended: at most once a second. */
   reportLost(error: RemoteError): void {
+    if (this.#parts.settings.sessions === 'per-call') return
     this.#hasLostSession = true
+    const now = this.#parts.host.clock.monotonic()
+    if (now - this.#reportedAt < REPORT_INTERVAL) return
+    this.#reportedAt = now
     const fields = { upstream: this.#parts.settings.name, reason: reasonOf(error) }
     this.#parts.host.log.warn({ code: 'MH2959', ...fields }, 'a session at an upstream server ended: its state is lost')
   }
@@ -122,8 +130,10 @@ export class CallSessions {
       this.reportLost(error)
       events.onClosed()
     }
+    const onReopened = () => this.reportLost(new RemoteError('lost', 'the server has ended the session'))
     const connection = await this.#server.connect(target, {
       capabilities,
+      onReopened,
       onRequest,
       onNotification,
       onClosed,

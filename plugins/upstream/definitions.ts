@@ -63,16 +63,15 @@ function overrideInputSchema(schema: Item, overrides: Overrides | undefined): It
 function overrideArguments(args: Item, overrides: Overrides | undefined): Item {
   if (!overrides) return args
   const sent: Record<string, unknown> = { ...args }
-  for (const [name, { name: shown = name }] of Object.entries(overrides)) if (shown !== name) delete sent[name]
-  for (const [name, override] of Object.entries(overrides)) {
+  const entries = Object.entries(overrides)
+  for (const [name, { name: shown = name }] of entries) {
+    delete sent[name]
+    delete sent[shown]
+  }
+  for (const [name, override] of entries) {
     const { name: shown = name } = override
-    if (isFixed(override)) {
-      sent[name] = override.value
-      continue
-    }
-    const isSet = Object.hasOwn(args, shown)
-    if (shown !== name) delete sent[shown]
-    if (isSet) sent[name] = args[shown]
+    if (isFixed(override)) sent[name] = override.value
+    else if (Object.hasOwn(args, shown)) sent[name] = args[shown]
     else if ('default' in override) sent[name] = override.default
   }
   return sent

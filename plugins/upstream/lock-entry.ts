@@ -165,33 +165,38 @@ export function reviewLists(
   accepted: LockEntry | undefined,
   settings: Filters & Pick<ServerSettings, 'name' | 'newTools' | 'changed' | 'overrides'>,
 ) {
-  const { changed } = settings
-  const isLost = accepted !== undefined && isRestrictionLost(settings, snapshot.tools)
-  const newTools = isLost ? 'withhold' : settings.newTools
-  const found = findDifferences(snapshot, accepted, settings).map(one => ({
+  const { changed, newTools } = settings
+  const differences = findDifferences(snapshot, accepted, settings)
+  const changedItems = new Set(differences.flatMap(({ kind, item }) => (kind === 'changed' ? (item ?? []) : [])))
+  // A tool that is withheld because it has changed can be a decoy for a renamed one.
+  const servedTools = snapshot.tools.filter(item => changed === 'serve' || !changedItems.has(item))
+  const isLost = isRestrictionLost(settings, servedTools)
+  const found = differences.map(one => ({
     ...one,
-    isWithheld: one.kind !== 'removed' && (one.kind === 'new' ? newTools : changed) === 'withhold',
+    isWithheld:
+      one.kind === 'new'
+        ? newTools === 'withhold' || (isLost && one.list === 'tools')
+        : one.kind === 'changed' && changed === 'withhold',
   }))
   const toWithhold = found.filter(({ isWithheld }) => isWithheld)
   const withheldItems = new Set(toWithhold.map(({ item }) => item))
-  const reasonFor = (kind: Difference['kind']) =>
-    kind === 'changed'
-      ? 'it has changed since it was accepted'
-      : `it has not been accepted${isLost ? ', and an override with `access` or `value` matches no tool' : ''}`
+  const reasonFor = ({ kind, list }: FoundDifference) => {
+    if (kind === 'changed') return 'it has changed since it was accepted:'
+    if (!isLost || list !== 'tools') return 'it has not been accepted:'
+    return 'it is new, and an override with `access` or `value` matches no tool: correct `overrides` first, then'
+  }
   const withheld = new Map(
-    toWithhold.map(
-      ({ label, kind }) => [label, `${reasonFor(kind)}: run \`mcp-host accept ${settings.name}\``] as const,
-    ),
+    toWithhold.map(one => [one.label, `${reasonFor(one)} run \`mcp-host accept ${settings.name}\``] as const),
   )
   const changedTools = toWithhold.flatMap(({ kind, list, item }) =>
     kind === 'changed' && list === 'tools' ? String(item?.['name']) : [],
   )
-  const differences: Difference[] = (accepted ? found : toWithhold).map(({ list: _, item: _item, ...one }) => one)
+  const shown: Difference[] = (accepted ? found : toWithhold).map(({ list: _, item: _item, ...one }) => one)
   const served: Snapshot = {
     ...snapshot,
     tools: snapshot.tools.filter(item => !withheldItems.has(item)),
     prompts: snapshot.prompts.filter(item => !withheldItems.has(item)),
     instructions: withheld.has('instructions') ? undefined : shownInstructions(snapshot, settings),
   }
-  return { served, changedTools, withheld, differences }
+  return { served, changedTools, withheld, differences: shown }
 }

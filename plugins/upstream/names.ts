@@ -39,14 +39,15 @@ const fits = (globs: readonly string[], text: string) => globs.some(glob => matc
 export const isIncluded = ({ include, exclude }: Pick<ServerSettings, 'include' | 'exclude'>, name: string): boolean =>
   (include === undefined || fits(include, name)) && !fits(exclude, name)
 
-/** Returns filters and `overrides` that match no tool of the server, such as `include "serach"`. */
+/** Returns filters and `overrides` that match no tool or argument of the server, such as `include "serach"`. */
 export function unmatchedFilters(
   { include, exclude, overrides }: Pick<ServerSettings, 'include' | 'exclude' | 'overrides'>,
   tools: readonly Item[],
 ): string[] {
   const byName = new Map(tools.map(tool => [String(tool['name']), tool]))
+  const names = [...byName.keys()]
   const unmatched = (option: string, globs: readonly string[]) =>
-    globs.filter(glob => ![...byName.keys()].some(name => matchesGlob(glob, name))).map(glob => `${option} "${glob}"`)
+    globs.filter(glob => !names.some(name => matchesGlob(glob, name))).map(glob => `${option} "${glob}"`)
   return [
     ...(include?.length === 0 ? ['include []'] : unmatched('include', include ?? [])),
     ...unmatched('exclude', exclude),
@@ -60,11 +61,12 @@ export function unmatchedFilters(
   ]
 }
 
-const REFERRING = ['$ref', 'allOf', 'anyOf', 'oneOf']
+/** Keywords that can declare properties in other places. */
+const COMPOSING = ['$ref', 'allOf', 'anyOf', 'oneOf']
 
-/** Returns overridden arguments that an input schema does not have. None if it may have arguments outside `properties`. */
+/** Returns overridden arguments that are not in `properties`. Empty if another keyword can declare them. */
 export function unknownArguments(schema: unknown, overrides: UpstreamToolOverride['arguments'] = {}): string[] {
-  if (!isObject(schema) || !isObject(schema['properties']) || REFERRING.some(key => Object.hasOwn(schema, key)))
+  if (!isObject(schema) || !isObject(schema['properties']) || COMPOSING.some(key => Object.hasOwn(schema, key)))
     return []
   const { properties } = schema
   return Object.keys(overrides).filter(name => !Object.hasOwn(properties, name))

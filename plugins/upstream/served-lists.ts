@@ -69,7 +69,7 @@ export class ServedLists {
   get withheld(): ReadonlyMap<string, string> {
     return this.#withheld
   }
-  /** Returns the reason for a withheld tool, by its name on the route. Undefined for other tools. */
+  /** Returns why a changed tool is withheld, by its name on the route. Undefined for other tools. */
   withheldReason(name: string): string | undefined {
     return this.#changedTools.get(name)
   }
@@ -81,6 +81,9 @@ export class ServedLists {
     if (text === undefined) return undefined
     const names = prefix === '' ? '' : `, whose tool names begin with "${prefix}"`
     return `Instructions of the server "${name}"${names}:\n${text}`
+  }
+  get hasListError(): boolean {
+    return this.#hasListError
   }
   get warnings(): UpstreamState['warnings'] {
     return [
@@ -106,12 +109,15 @@ export class ServedLists {
   needsRestart(accepted: LockEntry | undefined): boolean {
     if (!this.#parts.settings.command || !this.#snapshot || !accepted) return false
     const isNewEntry = !isDeepStrictEqual(accepted, this.#accepted)
-    const { differences } = reviewLists(this.#snapshot, accepted, this.#parts.settings)
-    // Programs can add tools while they run, so a new item that is not withheld needs no restart.
-    return differences.some(({ kind, isWithheld }) => isWithheld || (isNewEntry && kind !== 'new'))
+    const { settings } = this.#parts
+    const { differences } = reviewLists(this.#snapshot, accepted, settings)
+    // Programs can add tools while they run, so a new item that `newTools` does not withhold needs no restart.
+    return differences.some(({ kind, isWithheld }) =>
+      kind === 'new' ? settings.newTools === 'withhold' : isWithheld || isNewEntry,
+    )
   }
 
-  /** Compares the lists with another entry of the lock file. Returns what changed for clients. */
+  /** Compares the lists with another entry of the lock file. Returns the changes to report. */
   setLockEntry(accepted: LockEntry | undefined): string[] {
     const { name } = this.#parts.settings
     const previous = this.#withheld
@@ -156,19 +162,19 @@ export class ServedLists {
     this.#schedulePolling()
   }
 
-  /** The connection has ended. */
+  /** Stops reading when the connection has ended. */
   detach(): void {
     this.#connection = undefined
     this.#parts.host.clock.clear(this.#refreshTimer)
   }
 
-  /** Reads no lists any more. Lists that are being read are not served. */
+  /** Stops reading, and discards a read in progress. */
   stop(): void {
     this.#isStopped = true
     this.#parts.host.clock.clear(this.#refreshTimer)
   }
 
-  /** Reads the lists again: at most once a second, and after a pause of ten times the last read. */
+  /** Reads the lists again: at most once a second, and after a pause of ten times the duration of the last read. */
   requestRefresh() {
     if (this.#isStale || this.#isStopped) return
     this.#isStale = true
@@ -196,7 +202,7 @@ export class ServedLists {
       })
   }
 
-  /** Reconnects after two consecutive refusals: a proxy can refuse a single request while other calls run. */
+  /** Reconnects if the session is lost, or after two refusals: a proxy can refuse a single request while other calls run. */
   #handleRefusal(error: RemoteError) {
     this.#isRefused = !this.#isRefused && !isSessionLost(error)
     if (this.#isRefused) this.requestRefresh()
@@ -274,10 +280,15 @@ export class ServedLists {
     if (text === this.#loggedUnmatched) return
     this.#loggedUnmatched = text
     if (unmatched.length === 0) return
-    const isOpen = isRestrictionLost(settings, tools) ? '; their `access` and fixed arguments protect no tool' : ''
+    const isOpen = isRestrictionLost(settings, tools)
+      ? '; `access` and fixed arguments of these overrides protect no tool'
+      : ''
     const fix = `correct \`include\`, \`exclude\` or \`overrides\`: they use upstream names without the prefix${isOpen}`
     const fields = { upstream: settings.name, unmatched, fix }
-    this.#parts.host.log.warn({ code: 'MH2949', ...fields }, 'filters or overrides match no tool of an upstream server')
+    this.#parts.host.log.warn(
+      { code: 'MH2949', ...fields },
+      'filters or overrides match no tool or argument of an upstream server',
+    )
   }
 
   #serve(snapshot: Snapshot) {
@@ -302,7 +313,7 @@ export class ServedLists {
     const { name } = this.#parts.settings
     const { log } = this.#parts.host
     if (omitted.size === 0) {
-      const differences = this.#differences.slice(0, MAX_NAMED_ITEMS).map(({ kind, label }) => `${kind}: ${label}`)
+      const differences = this.#differences.slice(0, MAX_LOGGED).map(({ kind, label }) => `${kind}: ${label}`)
       log.info({ code: 'MH2960', upstream: name, differences }, 'no items of an upstream server are omitted any more')
       return
     }

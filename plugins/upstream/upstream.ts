@@ -28,6 +28,8 @@ import { routeUri, serverUri } from './uris.ts'
 
 type State = UpstreamState['state']
 
+/** Maximum characters of a reason in the description of the state. */
+const MAX_REASON = 500
 /** Minimum time between two restarts because of a changed version, milliseconds. */
 const VERSION_CHECK_INTERVAL = 60_000
 
@@ -46,7 +48,6 @@ const FIX_DOWN =
 
 const isoTime = (at: number): string => new Date(at).toISOString()
 
-/** An upstream server. */
 export class Upstream implements UpstreamServer {
   readonly settings: ServerSettings
   readonly lists: ServedLists
@@ -106,17 +107,16 @@ export class Upstream implements UpstreamServer {
   /** Describes state, protocol version and counts in one line. */
   describe(): string {
     if (this.#state === undefined) return this.state
+    const { at = this.#since, reason: fullReason = '' } = this.#lastError ?? {}
+    const reason = visibleLine(shortReason(fullReason)).slice(0, MAX_REASON)
     if (this.#state !== 'up') {
-      const { at = this.#since, reason = '' } = this.#lastError ?? {}
       const error = at === this.#since ? '' : `; last error at ${isoTime(at)}`
-      return `${this.#state} since ${isoTime(this.#since)}${error}: ${shortReason(reason)}`
+      return `${this.#state} since ${isoTime(this.#since)}${error}: ${reason}`
     }
     const { revision, server } = this.#connection ?? {}
     const counts = countsText(this.#counts)
     const withheld = this.lists.withheld.size === 0 ? '' : `, ${this.lists.withheld.size} withheld`
-    const { at = this.#since, reason = '' } = this.#lastError ?? {}
-    const isOutdated = this.lists.warnings.includes('MH2944')
-    const error = isOutdated ? `; the lists could not be read at ${isoTime(at)}: ${shortReason(reason)}` : ''
+    const error = this.lists.hasListError ? `; the lists could not be read at ${isoTime(at)}: ${reason}` : ''
     return `up, ${visibleLine(`${server?.name ?? 'unnamed'} ${server?.version ?? ''}`)} (${revision}), ${counts}${withheld}${error}`
   }
 
@@ -186,7 +186,7 @@ export class Upstream implements UpstreamServer {
     return `not connected by this command: its tools are unknown; ${fix}`
   }
 
-  /** Compares the lists with another entry of the lock file. Returns what changed for clients. */
+  /** Compares the lists with another entry of the lock file. Returns the changes to report. */
   setLockEntry(accepted: LockEntry | undefined): string[] {
     const changes = this.lists.setLockEntry(accepted)
     if (!this.lists.isRead && (this.settings.whenDown !== 'hide' || this.#isServedWithToken)) this.lists.serveAccepted()
@@ -202,7 +202,7 @@ export class Upstream implements UpstreamServer {
     this.lists.takeOver(previous.lists, keepsLists && isShown)
   }
 
-  /** Ends this version after `callTimeout`. With calls in progress, it ends after the last one, or after `maxCallTime`. */
+  /** Ends this instance after `callTimeout`. With calls in progress, it ends after the last one, or after `maxCallTime`. */
   #retire(onClosed: () => void): void {
     const { clock } = this.#parts.host
     const { callTimeout, maxCallTime } = this.settings
@@ -212,13 +212,14 @@ export class Upstream implements UpstreamServer {
     const close = () => void this.close().then(onClosed, onClosed)
     // Calls that have just started are not counted yet.
     const closeWhenIdle = () => {
+      if (this.calls.isIdle) return close()
       this.calls.onIdle(close)
       if (maxCallTime > 0) clock.setTimeout(close, Math.max(0, maxCallTime - callTimeout)).unref()
     }
     clock.setTimeout(closeWhenIdle, callTimeout).unref()
   }
 
-  /** True if the lists no longer matter. */
+  /** True after the server was replaced or closed. */
   get #isInactive(): boolean {
     return this.#isRetired || this.signal.aborted
   }
@@ -318,14 +319,14 @@ export class Upstream implements UpstreamServer {
       onClosed: closed,
       signal: this.signal,
     }
-    // The server may have changed its era since the last connection.
-    const era = this.#era
+    // Uses the last era for one attempt. After a failure, the next attempt detects the era again.
+    const era = this.settings.revision === undefined ? this.#era : undefined
     this.#era = undefined
     const connection = await connect(target, { ...this.#options(events), ...(era !== undefined && { era }) }).catch(
       (error: unknown) => {
         // The process exited. Try the other era next: detection can start the program twice per attempt.
         const isEnded = this.settings.command !== undefined && error instanceof RemoteError && error.reason === 'lost'
-        if (isEnded) this.#era = era === 'legacy' ? 'modern' : 'legacy'
+        if (isEnded && this.settings.revision === undefined) this.#era = era === 'legacy' ? 'modern' : 'legacy'
         throw error
       },
     )

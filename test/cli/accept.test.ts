@@ -304,8 +304,16 @@ describe('Changed definitions of an upstream server', () => {
     expect(log.find(({ code }) => code === 'MH2949')?.fix).to.match(/protect no tool/)
     expect(log.find(({ code }) => code === 'MH2945')?.reasons).to.deep.equal({
       'tool renamed':
-        'it has not been accepted, and an override with `access` or `value` matches no tool: run `mcp-host accept far`',
+        'it is new, and an override with `access` or `value` matches no tool: correct `overrides` first, then run `mcp-host accept far`',
     })
+    const accepted = await runCli(['accept', 'far', '--dry-run'], made.folder)
+    expect(accepted.stdout).to.match(/far: WARNING: an override with `access` or `value` matches no tool/)
+    tools.add(tool('one', 'Changed.'))
+    await clock.advance(REFRESH_INTERVAL * 20)
+    await eventually('the tool is withheld, and no decoy', () =>
+      log.some(({ reasons }) => Object.keys((reasons as object | undefined) ?? {}).join() === 'tool one,tool renamed'),
+    )
+    expect(await list(url, 'tools')).to.deep.equal(['far_two'])
   })
 
   it('are shown as withheld by explain with a token, for a changed and for a new tool', async () => {

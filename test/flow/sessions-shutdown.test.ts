@@ -193,7 +193,7 @@ describe('graceful shutdown', () => {
 
   const LOST = {
     code: -32603,
-    message: 'The node that ran this was lost; it may have run: repeat it if that is safe',
+    message: 'The node was lost; the request may have run: repeat it if that is safe',
     data: { reason: 'node-lost', retryable: true },
   }
 

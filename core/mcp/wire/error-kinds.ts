@@ -11,7 +11,7 @@ const MCP_KINDS = {
   invalidParams: errorKind(200, -32602, 'Invalid params'),
   resourceNotFound: errorKind(200, -32602, 'Resource not found'),
   callTimeout: errorKind(200, -32603, 'The call took too long'),
-  nodeLost: errorKind(200, -32603, 'The node that ran this was lost; it may have run: repeat it if that is safe'),
+  nodeLost: errorKind(200, -32603, 'The node was lost; the request may have run: repeat it if that is safe'),
   stateTooLarge: errorKind(200, -32603, 'The recorded responses do not fit into requestState'),
 }
 

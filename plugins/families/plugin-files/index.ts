@@ -45,7 +45,7 @@ function checkFolder({ report, config }: InternalHost, path: string, appendsOnly
   const at = [...config.at, 'file']
   const exists = existsSync(path)
   if (exists && statSync(path).isDirectory())
-    return report(new StartError('MH1042', `${path} is a folder: name a file, such as one in it`, { at }))
+    return report(new StartError('MH1042', `${path} is a folder: set the path of a file`, { at }))
   let parent = dirname(path)
   while (!existsSync(parent) && parent !== dirname(parent)) parent = dirname(parent)
   let why = 'this user cannot write to the file'

@@ -87,7 +87,6 @@ describe('Names of upstream tools', () => {
       overrides: {
         read: { arguments: { b: { description: 'B.' } } },
         write: { arguments: { b: { value: 'fixed' } } },
-        drop: { access: 'admin' },
       },
     })
     expect(await namesAt(url)).to.deep.equal(['far_read'])
@@ -95,12 +94,21 @@ describe('Names of upstream tools', () => {
       'tool write': 'it has no argument "b", which `overrides` sets to a value',
     })
     const [warning] = logged(gateway, 'MH2949')
-    expect(warning?.['unmatched']).to.deep.equal([
-      'overrides "read" argument "b"',
-      'overrides "write" argument "b"',
-      'overrides "drop"',
-    ])
-    expect(warning?.['fix']).to.match(/their `access` and fixed arguments protect no tool/)
+    expect(warning?.['unmatched']).to.deep.equal(['overrides "read" argument "b"', 'overrides "write" argument "b"'])
+  })
+
+  it('withhold the new tools if an override with `access` or `value` matches none', async () => {
+    for (const override of [{ access: 'admin' }, { arguments: { a: { value: 1 } } }]) {
+      const { url, gateway } = await through([tool('read'), tool('drop_all')], { overrides: { drop: override } })
+      expect(await namesAt(url)).to.deep.equal([])
+      expect(logged(gateway, 'MH2945')[0]?.['reasons']).to.have.property(
+        'tool drop_all',
+        'it is new, and an override with `access` or `value` matches no tool: correct `overrides` first, then run `mcp-host accept far`',
+      )
+      expect(logged(gateway, 'MH2949')[0]?.['fix']).to.match(
+        /`access` and fixed arguments of these overrides protect no tool/,
+      )
+    }
   })
 
   it('are shortened to 64 characters with a stable end', async () => {
@@ -337,6 +345,21 @@ describe('Overrides of upstream tools', () => {
     })
     const { result } = await call(url, 'open_ticket', { title: 'Broken', cloudId: 'other', summary: 'x' })
     expect(result.structuredContent.args).to.deep.equal({ cloudId: 'a1b2', summary: 'Broken', level: 3 })
+  })
+
+  it('keep the fixed value of an argument whose name another one gets, in any order', async () => {
+    const input = { type: 'object', properties: { org: { type: 'string' }, tenant: { type: 'string' } } }
+    const org = { name: 'tenant' }
+    const tenant = { value: 'fixed' }
+    for (const overridden of [
+      { org, tenant },
+      { tenant, org },
+    ]) {
+      const { url } = await through([tool('read', { input })], { overrides: { read: { arguments: overridden } } })
+      const sent = (await call(url, 'far_read', { tenant: 'x' })).result.structuredContent.args
+      expect(sent).to.deep.equal({ org: 'x', tenant: 'fixed' })
+      expect((await call(url, 'far_read')).result.structuredContent.args).to.deep.equal({ tenant: 'fixed' })
+    }
   })
 })
 

@@ -361,10 +361,12 @@ describe('An upstream server that changes its protocol version', () => {
     const gateway = await started({ url })
     const client = await openSession(gateway.url)
     expect(textOf(await client.request('tools/call', add))).to.equal('2025-06-18')
+    ready.clear()
+    expect(textOf(await client.request('tools/call', add))).to.equal('2025-06-18')
+    expect(gateway.log.filter(({ code }) => code === 'MH2959')).to.have.length(1)
     version = '2025-11-25'
     ready.clear()
     expect(textOf(await client.request('tools/call', add))).to.equal('2025-11-25')
-    expect(gateway.log.filter(({ code }) => code === 'MH2959')).to.have.length(1)
     const other = await openSession(gateway.url)
     expect(textOf(await other.request('tools/call', add))).to.equal('2025-11-25')
   })
