@@ -102,7 +102,7 @@ describe('A connection over stdio', () => {
 
   it('ends a program without a handshake, and tells its stderr', async () => {
     const mark = newMark()
-    const error = await errorOf(open('silent', {}, { connectTimeout: 1_500 }, mark))
+    const error = await errorOf(open('silent', {}, { connectTimeout: 6_000 }, mark))
     expect(error).to.include({ reason: 'timeout' })
     expect(error.message).to.not.contain('database')
     expect(error.output).to.contain('waiting for a database')

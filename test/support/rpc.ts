@@ -66,6 +66,9 @@ export async function send(url: string, sent: Sent = {}): Promise<Received> {
   }
 }
 
+/** Receive each response of `send` and `post`, for tests that examine all of them. */
+export const responseListeners = new Set<(url: string, received: Received) => void>()
+
 async function sendByAgent(url: string, { method = 'GET', headers = {}, body, signal }: Sent): Promise<Received> {
   const options = { method, agent, headers: present(headers), signal }
   const response = await new Promise<IncomingMessage>((resolve, reject) =>
@@ -80,7 +83,9 @@ async function sendByAgent(url: string, { method = 'GET', headers = {}, body, si
   const received = new Headers()
   for (const [name, values = []] of Object.entries(response.headersDistinct))
     for (const value of values) received.append(name, value)
-  return { status: response.statusCode ?? 0, headers: received, text }
+  const answer = { status: response.statusCode ?? 0, headers: received, text }
+  for (const listener of responseListeners) listener(url, answer)
+  return answer
 }
 
 export async function post(

@@ -7,7 +7,7 @@ import { makeFolder, removeFolders } from '../../../config/folder.ts'
 import { type StartedBridge, seen, startBridge } from '../../../support/bridge.ts'
 import { stopIdentityProviders } from '../../../support/identity-provider.ts'
 import { callAs } from '../../../support/protected-host.ts'
-import { modern } from '../../../support/rpc.ts'
+import { modern, type Received, responseListeners } from '../../../support/rpc.ts'
 import { stopHosts } from '../../../support/start-host.ts'
 import { send, watchedStore } from './attacker.ts'
 import { Tally } from './tally.ts'
@@ -23,6 +23,13 @@ describe('auth-bridge: leaks of upstream tokens', () => {
   /** Every answer of the host, headers first. */
   const answers: Array<Promise<{ readonly url: string; readonly type: string; readonly text: string }>> = []
   const { fetch } = globalThis
+  const toAnswer = (url: string, { headers, text }: Pick<Received, 'headers' | 'text'>) => {
+    const lines = [...headers].map(([name, value]) => `${name}: ${value}`).join('\n')
+    return { url, type: headers.get('content-type') ?? '', text: `${lines}\n\n${text}` }
+  }
+  const listener = (url: string, received: Received) => {
+    if (url.startsWith(bridge.url)) answers.push(Promise.resolve(toAnswer(url, received)))
+  }
   let bridge: StartedBridge
   let folder: string
 
@@ -58,20 +65,17 @@ describe('auth-bridge: leaks of upstream tokens', () => {
     globalThis.fetch = async (input, init) => {
       const response = await fetch(input, init)
       const url = String(input instanceof Request ? input.url : input)
-      if (!url.startsWith(bridge.url)) return response
-      const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n')
-      const type = response.headers.get('content-type') ?? ''
-      answers.push(
-        response
-          .clone()
-          .text()
-          .then(text => ({ url, type, text: `${headers}\n\n${text}` })),
-      )
+      if (url.startsWith(bridge.url)) {
+        const copy = response.clone()
+        answers.push(copy.text().then(text => toAnswer(url, { headers: response.headers, text })))
+      }
       return response
     }
+    responseListeners.add(listener)
   })
   after(async () => {
     globalThis.fetch = fetch
+    responseListeners.delete(listener)
     await stopHosts()
     await stopIdentityProviders()
     await removeFolders()
