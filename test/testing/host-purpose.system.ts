@@ -279,7 +279,7 @@ describe('Port and file checks of start and check', () => {
     const both = await fault({ 'access-log': { file: 'logs/all' }, audit: { file: './logs/../logs/all' } })
     expect(both).to.match(/plugins\.(audit|access-log)\.file: (access-log|audit)/)
     for (const name of ['audit', 'access-log']) {
-      expect(await fault({ [name]: { file: 'logs' } })).to.match(/\.file: .*logs is a folder: name a file/)
+      expect(await fault({ [name]: { file: 'logs' } })).to.match(/\.file: .*logs is a folder: set the path of a file/)
     }
   })
 

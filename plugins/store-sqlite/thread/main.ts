@@ -97,16 +97,26 @@ function run(operations: Batch['operations']): readonly Answer[] {
   return opened?.transactions.run(operations) ?? []
 }
 
-function setFailureFrom(results: readonly Answer[]) {
+/** Reports a failure. After the file was deleted or replaced, writes can fail as on a read-only file. */
+function reportFailure(failure: Failure) {
+  try {
+    checkIdentity()
+    setFailure(failure)
+  } catch (error) {
+    setFailure(toFailure(error))
+  }
+}
+
+function reportFailureIn(results: readonly Answer[]) {
   const found = results.find(result => 'failure' in result && !['late', 'bug'].includes(result.failure.code))
-  if (found && 'failure' in found) setFailure(found.failure)
+  if (found && 'failure' in found) reportFailure(found.failure)
 }
 
 function serve(batches: readonly Batch[]) {
   const queue = batches.flatMap(batch => batch.operations)
   const results: Answer[] = []
   for (let from = 0; from < queue.length; from += MAX_BATCH) results.push(...run(queue.slice(from, from + MAX_BATCH)))
-  setFailureFrom(results)
+  reportFailureIn(results)
   let from = 0
   for (const { batch, operations: own } of batches) {
     post({ type: 'answers', batch, answers: results.slice(from, from + own.length) })
@@ -119,7 +129,7 @@ function makeRoom() {
   try {
     if (opened?.upkeep.isNearlyFull()) opened.upkeep.step()
   } catch (error) {
-    setFailure(toFailure(error))
+    reportFailure(toFailure(error))
   }
 }
 
@@ -148,7 +158,7 @@ function runUpkeep() {
       setFailure(undefined)
     }
   } catch (error) {
-    setFailure(toFailure(error))
+    reportFailure(toFailure(error))
   }
   timer = setTimeout(runUpkeep, more ? INTERVALS.busy : INTERVALS.quiet)
 }
