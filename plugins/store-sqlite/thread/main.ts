@@ -107,16 +107,12 @@ function reportFailure(failure: Failure) {
   }
 }
 
-function reportFailureIn(results: readonly Answer[]) {
-  const found = results.find(result => 'failure' in result && !['late', 'bug'].includes(result.failure.code))
-  if (found && 'failure' in found) reportFailure(found.failure)
-}
-
 function serve(batches: readonly Batch[]) {
   const queue = batches.flatMap(batch => batch.operations)
   const results: Answer[] = []
   for (let from = 0; from < queue.length; from += MAX_BATCH) results.push(...run(queue.slice(from, from + MAX_BATCH)))
-  reportFailureIn(results)
+  const failed = results.find(result => 'failure' in result && !['late', 'bug'].includes(result.failure.code))
+  if (failed && 'failure' in failed) reportFailure(failed.failure)
   let from = 0
   for (const { batch, operations: own } of batches) {
     post({ type: 'answers', batch, answers: results.slice(from, from + own.length) })
