@@ -1,4 +1,5 @@
 // Connects to a server of any protocol version: detects its era, and opens a session of a legacy server.
+import { setTimeout as delay } from 'node:timers/promises'
 import { Cancellation } from '../core/mcp/wire/cancellation.ts'
 import { isObject } from '../core/mcp/wire/message.ts'
 import type { JsonObject, ServerCapabilities } from '../core/mcp/wire/protocol.ts'
@@ -101,6 +102,7 @@ function isInconclusive({ reason, status = 0 }: RemoteError): boolean {
 function applyServerInfo(connection: BaseConnection, result: JsonObject, revision: Revision): void {
   const meta = isObject(result['_meta']) ? result['_meta'] : {}
   const server = result['serverInfo'] ?? meta['io.modelcontextprotocol/serverInfo']
+  connection.era = isModernRevision(revision) ? 'modern' : 'legacy'
   connection.revision = revision
   const entries = Object.entries(isObject(server) ? server : {})
   connection.server = Object.fromEntries(entries.filter(([, value]) => typeof value === 'string'))
@@ -109,9 +111,9 @@ function applyServerInfo(connection: BaseConnection, result: JsonObject, revisio
 }
 
 /** Returns true for a modern server, false for a response that is typical of legacy servers. */
-async function discover(connection: BaseConnection, timeout: number, signal: AbortSignal): Promise<boolean> {
+async function discover(connection: BaseConnection, signal: AbortSignal): Promise<boolean> {
   try {
-    const result = await connection.request('server/discover', {}, { timeout, maxTime: 0, signal })
+    const result = await connection.request('server/discover', {}, { timeout: 0, maxTime: 0, signal })
     const versions = Array.isArray(result['supportedVersions']) ? result['supportedVersions'] : []
     const revision = versions.find(isModernRevision)
     if (revision === undefined) return false
@@ -127,6 +129,7 @@ async function initialize(
   connection: BaseConnection,
   { client, capabilities = {}, revision: fixed }: ConnectOptions,
   signal: AbortSignal,
+  probing?: AbortController,
 ): Promise<void> {
   const protocolVersion = fixed ?? LATEST_HANDSHAKE
   connection.era = 'legacy'
@@ -139,19 +142,28 @@ async function initialize(
       'invalid',
       `the server supports only protocol version ${JSON.stringify(version)?.slice(0, 50)}`,
     )
+  probing?.abort()
   applyServerInfo(connection, result, version)
   await connection.notify('notifications/initialized')
 }
 
 async function negotiate(connection: BaseConnection, options: ConnectOptions, signal: AbortSignal): Promise<void> {
   const { revision, era = revision && (isModernRevision(revision) ? 'modern' : 'legacy') } = options
-  if (era !== 'legacy') {
-    const isModern = await discover(connection, era === 'modern' ? 0 : PROBE_TIMEOUT, signal)
-    if (isModern) return
+  if (era === 'legacy') return initialize(connection, options, signal)
+  const probing = new AbortController()
+  const probe = discover(connection, AbortSignal.any([signal, probing.signal]))
+  const probed = () => (era === 'modern' ? probe : Promise.race([probe, delay(PROBE_TIMEOUT, undefined, probing)]))
+  try {
+    if (await probed()) return
     if (revision !== undefined)
       throw new RemoteError('invalid', `the server does not support protocol version ${revision}`)
+    await initialize(connection, options, signal, probing).catch(async error => {
+      // A modern server that started slowly responds to the probe late, and refuses `initialize`.
+      if (!(await probed())) throw error
+    })
+  } finally {
+    probing.abort()
   }
-  await initialize(connection, options, signal)
 }
 
 async function open(target: Target, options: ConnectOptions): Promise<Connection> {

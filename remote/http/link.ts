@@ -90,14 +90,7 @@ export function createCloseTimer(exchange: Exchange, end: Cancellation) {
 }
 
 /** Errors of a request that was never sent. */
-const NOT_SENT = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-])
+const NOT_SENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']
 
 function findCode(thrown: unknown, pattern: RegExp): string | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 6; error = error.cause, depth++) {
@@ -117,7 +110,7 @@ const tlsCode = (thrown: unknown) =>
   findCode(thrown, /^(?:CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)\w+$/)
 
 const wasNotSent = (thrown: unknown): boolean =>
-  NOT_SENT.has(networkCode(thrown) ?? '') || tlsCode(thrown) !== undefined
+  NOT_SENT.includes(networkCode(thrown) ?? '') || tlsCode(thrown) !== undefined
 
 /** Removes credentials, query and control characters from a URL. */
 export function printableUrl(url: string | URL): string {

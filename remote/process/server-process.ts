@@ -2,6 +2,7 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { CommandTarget } from '../connection-types.ts'
 import { printable, RemoteError } from '../errors.ts'
 import { guardGroup, unguardGroup } from './guardian.ts'
@@ -195,18 +196,12 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
     if (++invalidLines >= MAX_INVALID_LINES) abort(new RemoteError('invalid', problem, { output: readOutput() }))
   }
 
-  child.stdout.on(
-    'data',
-    createLineSplitter(maxLine, {
-      onLine: handleLine,
-      onTooLong: () =>
-        abort(
-          new RemoteError('too-large', `${program} sent a message of more than ${maxLine} bytes`, {
-            executed: 'maybe',
-          }),
-        ),
-    }),
-  )
+  function onTooLong(): void {
+    const problem = `${program} sent a message of more than ${maxLine} bytes`
+    abort(new RemoteError('too-large', problem, { executed: 'maybe' }))
+  }
+
+  child.stdout.on('data', createLineSplitter(maxLine, { onLine: handleLine, onTooLong }))
   for (const stream of [child.stdin, child.stdout]) stream.on('error', () => undefined)
 
   const exited = new Promise<void>(resolve => {
@@ -233,20 +228,17 @@ export function startServerProcess(target: CommandTarget, maxLine: number, event
     })
   })
   const closed = new Promise<void>(resolve => {
-    child.once('close', () => resolve())
-    child.once('error', () => {
-      if (pid === undefined) resolve()
+    if (pid === undefined) return resolve(exited)
+    child.once('close', () => {
+      unguardGroup(pid)
+      resolve()
     })
-  }).then(() => {
-    if (pid !== undefined) unguardGroup(pid)
   })
 
-  const waitFor = (milliseconds: number): Promise<boolean> => {
-    let timer: NodeJS.Timeout | undefined
-    const timeout = new Promise<boolean>(resolve => {
-      timer = setTimeout(() => resolve(false), milliseconds)
-    })
-    return Promise.race([exited.then(() => true), timeout]).finally(() => clearTimeout(timer))
+  function waitFor(milliseconds: number): Promise<boolean> {
+    const stop = new AbortController()
+    const outcomes = [exited.then(() => true), delay(milliseconds, false, stop)]
+    return Promise.race(outcomes).finally(() => stop.abort())
   }
 
   async function terminate(): Promise<void> {

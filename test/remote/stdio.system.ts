@@ -120,6 +120,12 @@ describe('A connection over stdio', () => {
     expect(crashed.output).to.contain('no configuration')
   })
 
+  it('calls a modern server that started slowly', async () => {
+    const connection = await open('slow')
+    expect(connection).to.include({ era: 'modern', revision: '2026-07-28' })
+    expect(await callOf(connection, 'x')).to.contain('"io.modelcontextprotocol/protocolVersion":"2026-07-28"')
+  })
+
   it('starts a program again without the probe if the probe ended it', async () => {
     const connection = await open('strict')
     expect(connection.era).to.equal('legacy')

@@ -41,10 +41,23 @@ const kinds = {
     await server.connect(new StdioServerTransport())
   },
   modern() {
-    serveStdio(() => {
+    const create = () => {
       const server = new McpServer({ name: 'modern', version: '2' })
       server.registerTool('add', { inputSchema: z.object({ a: z.number(), b: z.number() }) }, ({ a, b }) => text(a + b))
       return server
+    }
+    serveStdio(create, { legacy: 'reject' })
+  },
+  /** A modern server that responds to the probe only after `initialize`, as one that started slowly. */
+  slow() {
+    let probe
+    createInterface({ input: process.stdin }).on('line', line => {
+      const { id, method, params } = JSON.parse(line)
+      if (method === 'server/discover') probe = id
+      else if (method === 'initialize') {
+        send({ id, error: { code: -32022, message: 'unsupported', data: { supported: ['2026-07-28'] } } })
+        send({ id: probe, result: { supportedVersions: ['2026-07-28'], capabilities: { tools: {} } } })
+      } else if (id !== undefined) send({ id, result: text(JSON.stringify(params._meta)) })
     })
   },
   /** Ignores SIGTERM and the end of stdin, and has a child that does so, too. */
