@@ -96,13 +96,13 @@ describe('mcp-host call and list with a malicious server', () => {
     expect(stdout.split('\n')).to.have.length(13)
   })
 
-  itThorough('list prints 200,000 tools, and one long name does not widen the rows of others', async () => {
-    const tools = Array.from({ length: 200_000 }, (_, index) => tool(`t${index}`))
+  itThorough('list prints 130,000 tools, and one long name does not widen the rows of others', async () => {
+    const tools = Array.from({ length: 130_000 }, (_, index) => tool(`t${index}`))
     const { code, stdout } = await run(['list', '--tools'], {
       'tools/list': { tools: [tool('x'.repeat(1_000_000)), ...tools] },
     })
-    expect([code, stdout.split('\n').length > 200_000]).to.deep.equal([0, true])
-    expect(stdout.length).to.be.lessThan(200_000 * 110)
+    expect([code, stdout.split('\n').length > 130_000]).to.deep.equal([0, true])
+    expect(stdout.length).to.be.lessThan(130_000 * 110)
   })
 
   itThorough('end with an error for an answer, an event or a list of more than 64 MB after decompression', async () => {
@@ -121,7 +121,6 @@ describe('mcp-host call and list with a malicious server', () => {
     }
     const ends = [
       await run(['list', '--tools'], { 'tools/list': json }),
-      await run(['call', 'a'], { 'tools/list': { tools: [] }, 'tools/call': json }),
       await run(['call', 'a'], { 'tools/list': { tools: [] }, 'tools/call': events }),
       await run(['list', '--tools'], { 'tools/list': manyPages }),
     ]

@@ -86,7 +86,7 @@ describe('an entry in a JSON file', () => {
           })
         },
       ),
-      { numRuns: caseCount(300, 20) },
+      { numRuns: caseCount(60, 20) },
     )
   })
 })

@@ -281,7 +281,7 @@ describe('R-24: validation of the resource', () => {
           code: 'resource_mismatch',
         })
       }),
-      { numRuns: caseCount(200, 10) },
+      { numRuns: caseCount(50, 10) },
     )
   })
 

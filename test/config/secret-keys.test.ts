@@ -97,6 +97,10 @@ async function toldOf(config: object): Promise<string> {
   return lines
 }
 
+/** A fifth of the values, others at the next place: URLs are redacted everywhere by the same code. */
+const valuesAt = (place: { path: Path }, index: number) =>
+  [...URLS, ...(isSecretPlace(place) ? BARE : [])].filter((_, at) => (at + index) % 5 === 0)
+
 const holds = (text: string) => text.toLowerCase().includes(CANARY)
 
 describe('Secret config keys', () => {
@@ -191,16 +195,16 @@ describe('Secret redaction', () => {
     const leaks: string[] = []
     // What stands under a route is held to the very same schemas.
     const checked = places.filter(({ path }) => path.length > 0 && !(path[0] === 'routes' && path.length > 4))
-    for (const place of selectCases(checked, 6)) {
+    for (const [index, place] of selectCases(checked, 24).entries()) {
       const { path } = place
-      for (const value of [...URLS, ...(isSecretPlace(place) ? BARE : [])]) {
+      for (const value of valuesAt(place, index)) {
         tried += 1
         const loaded = { file: '/etc/mcp.config.ts', config: configWith(path, value), locate: () => undefined }
         if (holds(formatProblems(checkConfig(loaded, SCHEMA)))) leaks.push(`${path.join('.')} ${JSON.stringify(value)}`)
       }
     }
     expect(leaks).to.deep.equal([])
-    expect(tried).to.be.greaterThan(caseCount(5_000, 50))
+    expect(tried).to.be.greaterThan(caseCount(1_500, 40))
   })
 
   it('reports empty secrets as empty', () => {
@@ -226,8 +230,8 @@ describe('Secret redaction', () => {
       if (path.join('.') === 'secrets.file') return false
       return path[0] !== 'routes' && (isUrl || isSecretPlace({ path }))
     })
-    for (const place of selectCases(read, 2)) {
-      for (const value of [...URLS, ...(isSecretPlace(place) ? BARE : [])]) {
+    for (const [index, place] of selectCases(read, 10).entries()) {
+      for (const value of valuesAt(place, index)) {
         if (holds(await toldOf(configWith(place.path, value))))
           leaks.push(`${place.path.join('.')} ${JSON.stringify(value)}`)
       }

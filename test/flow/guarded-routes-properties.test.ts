@@ -8,8 +8,8 @@ import { closePaths, readToolNames, requestPath } from '../support/raw-path.ts'
 import { startHost, stopHosts } from '../support/start-host.ts'
 import { caseCount } from '../support/thorough.ts'
 
-const TABLES = caseCount(20, 2)
-const REQUESTS = caseCount(60, 30)
+const TABLES = caseCount(8, 2)
+const REQUESTS = caseCount(40, 30)
 const SEED = 20_261_122
 
 const NAMES = ['a', 'admin', 'x.y', 'é', 'b c']

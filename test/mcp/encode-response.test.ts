@@ -34,7 +34,7 @@ describe('Response encoding', () => {
         const text = String(encodeResponse(host, callOf(id, true), made))
         expect(JSON.parse(text)).to.deep.equal(JSON.parse(JSON.stringify({ jsonrpc: '2.0', id, result: expected })))
       }),
-      { numRuns: caseCount(2_000, 100) },
+      { numRuns: caseCount(500, 100) },
     )
   })
 

@@ -107,7 +107,7 @@ describe('JSON-RPC message parsing', () => {
         const known = ['request', 'notification', 'response', 'invalid', 'batch', 'parseError', 'invalidRequest']
         expect(known).to.include(kindOf(value))
       }),
-      { numRuns: caseCount(2_000, 100) },
+      { numRuns: caseCount(500, 100) },
     )
   })
 
@@ -130,7 +130,7 @@ describe('JSON-RPC message parsing', () => {
           params: JSON.parse(JSON.stringify(params)),
         })
       }),
-      { numRuns: caseCount(1_000, 50) },
+      { numRuns: caseCount(500, 50) },
     )
   })
 })

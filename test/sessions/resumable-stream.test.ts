@@ -81,7 +81,7 @@ describe('Resumable stream with a slow, reordering store', () => {
           await Promise.all(returns)
           expectWhole(opened, written)
         }),
-        { numRuns: caseCount(400, 20) },
+        { numRuns: caseCount(150, 20) },
       ))
   }
 })

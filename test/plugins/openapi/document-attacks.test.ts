@@ -194,7 +194,7 @@ describe('A document that attacks the host', () => {
   itThorough('is refused if its decompressed size is above the limit', async () => {
     count('huge and deep documents')
     await using api: Api = await startApi()
-    const bomb = gzipSync(Buffer.alloc(80 * 1_024 ** 2, ' '))
+    const bomb = gzipSync(Buffer.alloc(65 * 1_024 ** 2, ' '))
     api.answer = (_, res) => res.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb)
     const refused = await readSurvey(`${api.url}/api.json`, { allowHosts: [api.host] }, '/').catch(error => error)
     expect(refused).to.be.instanceOf(StartError)
@@ -206,7 +206,7 @@ describe('An overlay at a URL that attacks the host', () => {
   const base = JSON.stringify(
     documentOf({ servers: [{ url: 'https://api.example' }], tags: [], 'x-a': `${'a'.repeat(60)}!` }),
   )
-  const tags = Array.from({ length: 300_000 }, () => ({ name: 'a' }))
+  const tags = Array.from({ length: 130_000 }, () => ({ name: 'a' }))
   for (const [what, action, isRefused] of [
     ['an expression that takes exponential time', { target: "$[?search(@, '^(a+)+$')]", remove: true }, true],
     ['a target that takes exponential time', { target: "$[?match ( @ , '(a|a)*b')]", remove: true }, true],

@@ -96,7 +96,10 @@ describe('Skills: hostile URIs', () => {
       SLASH.flatMap(slash => TARGETS.map(target => `skill://one${slash}${up}${slash}${target}`)),
     )
     const deep = UP.map(up => `skill://one/${`${up}/`.repeat(12)}etc/passwd`)
-    const uris = selectCases([...paths, ...deep], 20)
+    const uris = selectCases(
+      [...paths, ...deep].filter((_, index) => index % 3 === 0),
+      20,
+    )
     expect(await expectUnknown(uris)).to.equal(uris.length * METHODS.length)
   })
 

@@ -98,8 +98,8 @@ const USERS: ReadonlyArray<Partial<User> | undefined> = [
   { subject: 'bob', scopes: ['hr', 'ops'] },
   { subject: 'eve', scopes: [] },
 ]
-const QUERIES = caseCount(15, 4)
-const SIZES = [40, 4, 12, 120, 300]
+const QUERIES = caseCount(8, 4)
+const SIZES = [40, 4, 120]
 
 describe('find_tools: isolation between callers', () => {
   it('returns the same results as a host without the hidden tools', async () => {
@@ -128,7 +128,7 @@ describe('find_tools: isolation between callers', () => {
     expect(different).to.deep.equal([])
     expect(sums.found).to.be.greaterThan(QUERIES * caseCount(6, 2))
     expect(sums.nothing).to.be.greaterThan(0)
-    expect(sums.hidden).to.be.greaterThan(caseCount(500, 40))
+    expect(sums.hidden).to.be.greaterThan(caseCount(200, 40))
   })
 
   itThorough('ranks by visible tools only among thousands of hidden tools', async () => {
