@@ -62,6 +62,9 @@ const DRAWERS = [
   '/config?key=http.port',
 ]
 
+/** Screens with a list, the list of a stream, a matrix, and a form. Other lists are the same component. */
+const KEYBOARD: readonly string[] = ['/calls', '/access', '/try', '/config']
+const FIRST = 'text=Busiest tools'
 const MAX_TABS = 200
 
 describe('Page of the console in chromium', () => {
@@ -75,6 +78,8 @@ describe('Page of the console in chromium', () => {
     await bundleConsole(folder)
     api = await startConsoleApi(folder)
     shared = await newPage()
+    await shared.goto(api.loginUrl)
+    await shared.waitForSelector(FIRST)
   })
   beforeEach(() => api.reset())
   after(async () => {
@@ -92,20 +97,17 @@ describe('Page of the console in chromium', () => {
     return context.newPage()
   }
 
-  /** Tests share one page, because a new context needs two seconds of CPU time for the first screen. */
-  async function withPage(work: Work, page = shared) {
+  async function watch(page: Page, url: string, work: Work) {
     try {
       await page.setViewportSize({ width: 1_280, height: 900 })
       await page.emulateMedia({ colorScheme: null })
-      await page.goto('about:blank')
       const outside: string[] = []
       page.on('request', request => {
         const { protocol, origin } = new URL(request.url())
         if (protocol !== 'data:' && origin !== api.origin) outside.push(request.url())
       })
       const faults = watchFaults(page)
-      await page.goto(api.loginUrl)
-      await page.waitForSelector('text=Busiest tools')
+      await page.goto(url)
       await work(page, page.context())
       expect(outside).to.deep.equal([])
       // A stream that ends with its page is no fault, nor a refused login. Violations of the Content-Security-Policy are console errors.
@@ -116,15 +118,25 @@ describe('Page of the console in chromium', () => {
     }
   }
 
+  /** Tests share one page with a login, because a new context needs two seconds of CPU time for the first screen. */
+  const withPage = (path: string, work: Work) => watch(shared, api.origin + path, work)
+
   async function withOwnPage(work: Work) {
+    // The shared page would send requests.
+    await shared.goto('about:blank')
     const page = await newPage()
-    await withPage(work, page)
+    api.reset()
+    await watch(page, api.loginUrl, async (...found) => {
+      await page.waitForSelector(FIRST)
+      await work(...found)
+    })
     await page.context().close()
   }
 
+  const waitForText = (page: Page, text: string) => page.waitForSelector(`main >> text=${text}`)
   const open = async (page: Page, path: string, text: string) => {
     await page.goto(api.origin + path)
-    await page.waitForSelector(`main >> text=${text}`)
+    await waitForText(page, text)
   }
 
   /** Checks every view without reloading the page. */
@@ -140,7 +152,7 @@ describe('Page of the console in chromium', () => {
   }
 
   it('passes all axe rules and contains no markup of others on every screen', () =>
-    withPage(async page => {
+    withPage('/', async page => {
       const check = async (path: string, part?: string) => {
         const markup = 'document.querySelectorAll("img, main script, dialog script").length'
         expect(await page.evaluate(markup), path).to.equal(0)
@@ -197,8 +209,7 @@ describe('Page of the console in chromium', () => {
     }))
 
   it('shows hostile text of clients and servers as text', () =>
-    withPage(async page => {
-      await page.goto(`${api.origin}/calls?seq=7`)
+    withPage('/calls?seq=7', async page => {
       await page.waitForSelector('dialog[open] >> text=U+202E')
       await page.goto(`${api.origin}/calls?seq=9`)
       await page.waitForSelector('dialog[open]')
@@ -211,8 +222,8 @@ describe('Page of the console in chromium', () => {
     }))
 
   it('shows the upstream server of a call and its duration, and filters by server', () =>
-    withPage(async page => {
-      await open(page, '/calls', 'search_orders')
+    withPage('/calls', async page => {
+      await waitForText(page, 'search_orders')
       await page.fill('input[placeholder^=tool]', 'github')
       await page.waitForSelector('tr[data-row] >> nth=1', { state: 'detached' })
       await page.click('tr[data-row]')
@@ -220,15 +231,14 @@ describe('Page of the console in chromium', () => {
     }))
 
   it('shows the command that adds a route to the selected client', () =>
-    withPage(async page => {
-      await page.goto(`${api.origin}/routes?route=/mcp`)
+    withPage('/routes?route=/mcp', async page => {
       await page.selectOption('dialog[open] select', 'cursor')
       await page.waitForSelector('dialog >> text=npx mcp-host connect cursor https://tools.acme.example/mcp')
     }))
 
   it('adds calls of the stream, filters and pauses', () =>
-    withPage(async page => {
-      await open(page, '/calls', 'search_orders')
+    withPage('/calls', async page => {
+      await waitForText(page, 'search_orders')
       api.send({ event: 'calls', node: 'n1', calls: [{ ...callRow(900), name: 'brand_new' }], skipped: 12 })
       await page.waitForSelector('text=brand_new')
       await page.waitForSelector('text=12 more not sent')
@@ -244,8 +254,8 @@ describe('Page of the console in chromium', () => {
     }))
 
   it('renders only visible rows and stays responsive with 10,000 calls per second', () =>
-    withPage(async page => {
-      await open(page, '/calls', 'search_orders')
+    withPage('/calls', async page => {
+      await waitForText(page, 'search_orders')
       for (let batch = 1; batch <= 15; batch++) {
         const calls = Array.from({ length: 200 }, (_, index) => callRow(batch * 10_000 + index))
         api.send({ event: 'calls', node: 'n1', calls, skipped: 9_800 })
@@ -260,7 +270,8 @@ describe('Page of the console in chromium', () => {
     }))
 
   it('searches with /, opens a hit with Enter and focuses the title of the screen', () =>
-    withPage(async page => {
+    withPage('/', async page => {
+      await page.waitForSelector(FIRST)
       await page.keyboard.press('/')
       await page.keyboard.type('order')
       await page.waitForSelector('[role=option]')
@@ -273,8 +284,9 @@ describe('Page of the console in chromium', () => {
       expect(await page.title()).to.include('Routes')
     }))
 
-  it('reaches every screen and its details by keyboard', () =>
-    withPage(async page => {
+  it('reaches screens and their details by keyboard', () =>
+    withPage('/', async page => {
+      await page.waitForSelector(FIRST)
       const press = async (isWanted: string, key: string) => {
         for (let presses = 0; presses < MAX_TABS; presses++) {
           await page.keyboard.press('Tab')
@@ -282,12 +294,14 @@ describe('Page of the console in chromium', () => {
         }
         throw new Error(`not reachable by keyboard: ${isWanted}`)
       }
-      for (const [path, text] of SCREENS.slice(1)) {
+      const links = await page.locator('nav a').evaluateAll(all => all.map(link => link.getAttribute('href')))
+      expect(links).to.include.members(SCREENS.map(([path]) => path))
+      for (const [path, text] of SCREENS.filter(([path]) => KEYBOARD.includes(path))) {
         await page.evaluate('document.activeElement.blur()')
         await press(`element.getAttribute('href') === '${path}'`, 'Enter')
         await page.waitForSelector(`main >> text=${text}`)
         expect(await page.evaluate('document.activeElement.tagName'), path).to.equal('H1')
-        if (['/try', '/clients'].includes(path)) continue
+        if (path === '/try') continue
         await press(path === '/access' ? `element.closest('.matrix td')` : `element.closest('tr[data-row]')`, 'Enter')
         await page.waitForSelector('dialog[open]')
         await page.keyboard.press('Escape')
@@ -296,8 +310,8 @@ describe('Page of the console in chromium', () => {
     }))
 
   it('calls a tool with the values of the form, and a destructive one after confirmation', () =>
-    withPage(async page => {
-      await open(page, '/try', 'Number of the customer')
+    withPage('/try', async page => {
+      await waitForText(page, 'Number of the customer')
       await page.fill('.field:has(> label:has-text("customer")) input', 'c7')
       await page.selectOption('.field:has(> label:has-text("state")) select', { label: 'shipped' })
       await page.click('text=Add tags')
@@ -327,8 +341,7 @@ describe('Page of the console in chromium', () => {
     }))
 
   it('ends a session only after confirmation', () =>
-    withPage(async page => {
-      await page.goto(`${api.origin}/sessions?session=a`)
+    withPage('/sessions?session=a', async page => {
       const ended = () => api.requests.filter(({ path }) => path === '/api/actions/end-session')
       await page.click('dialog[open] >> text=End session')
       await page.waitForSelector('dialog.confirm')
@@ -339,8 +352,8 @@ describe('Page of the console in chromium', () => {
     }))
 
   it('shows the result of a reload for each node', () =>
-    withPage(async page => {
-      await open(page, '/config', 'http.port')
+    withPage('/config', async page => {
+      await waitForText(page, 'http.port')
       await page.click('text=Reload all nodes')
       await page.click('dialog.confirm >> button.main')
       const list = page.getByRole('region', { name: 'Reload by node' })
@@ -350,17 +363,17 @@ describe('Page of the console in chromium', () => {
       await checkAccessibility(page, 'reload')
     }))
 
-  it('shows how to enable a plugin that is off, and empty states', () =>
-    withPage(async page => {
-      api.replace('audit', {
-        node: 'n1',
-        at: 0,
-        scope: 'process',
-        available: false,
-        reason: 'The plugin audit is off.',
-        fix: 'audit: { file: "audit.jsonl" }',
-      })
-      await open(page, '/audit', 'The plugin audit is off.')
+  it('shows how to enable a plugin that is off, and empty states', () => {
+    api.replace('audit', {
+      node: 'n1',
+      at: 0,
+      scope: 'process',
+      available: false,
+      reason: 'The plugin audit is off.',
+      fix: 'audit: { file: "audit.jsonl" }',
+    })
+    return withPage('/audit', async page => {
+      await waitForText(page, 'The plugin audit is off.')
       expect(await page.textContent('main')).to.include('audit: { file: "audit.jsonl" }')
       const off = { node: 'n1', at: 0, scope: 'process', available: false, reason: 'The plugin auth-bridge is off.' }
       api.replace('grants', off)
@@ -368,7 +381,8 @@ describe('Page of the console in chromium', () => {
       api.replace('denials', { node: 'n1', at: 0, scope: 'process', available: true, groups: [], other: 0 })
       await open(page, '/denials', 'No denials')
       await checkAccessibility(page, 'empty')
-    }))
+    })
+  })
 
   it('sends no requests while the tab is hidden', () =>
     withOwnPage(async page => {

@@ -30,14 +30,14 @@ const KEPT = 60 * 60_000
 const BUILD = 'MCP_HOST_COMPILED'
 let build: string | undefined
 
-/** Folders of tests that run, with code blocks of the documentation. */
-const TEMPORARY = /\/blocks-/
+/** Test files, and folders of tests that run, with code blocks of the documentation. */
+const NOT_COMPILED = /\/blocks-|\.(?:test|system|slow)\.ts$/
 
 /** Changes when a file is added, removed or written. */
 function digestSources(): string {
   const files = SOURCES.flatMap(folder =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-      .filter(file => (/\.(?:tsx?|css)$/.test(file) || folder === 'templates') && !TEMPORARY.test(file))
+      .filter(file => (/\.(?:tsx?|css)$/.test(file) || folder === 'templates') && !NOT_COMPILED.test(file))
       .map(file => join(folder, file)),
   )
   const hash = createHash('sha256')

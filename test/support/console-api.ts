@@ -508,7 +508,7 @@ export interface ConsoleApi {
   /** Replaces the data of a screen. */
   readonly replace: (name: string, data: object) => void
   readonly send: (event: ConsoleEvent) => void
-  /** As at the start: without requests, replaced data and login. */
+  /** Removes requests and replaced data. The login stays. */
   readonly reset: () => void
   readonly endSession: () => void
   readonly close: () => void
@@ -586,7 +586,6 @@ export async function startConsoleApi(folder: string): Promise<ConsoleApi> {
     reset() {
       requests.length = 0
       replaced.clear()
-      isLoggedIn = false
     },
     endSession() {
       isLoggedIn = false

@@ -96,10 +96,10 @@ describe('Bundled app document in Chromium', () => {
     '<![CDATA[',
   ]
 
-  /** Every pair and triple of pieces that may leave the script, beside what is around it. */
-  const texts = PIECES.flatMap(one => PIECES.map(other => `${one}${other} <!--<script>`)).concat(
-    PIECES.map(piece => `<!-- <script> ${piece} </script> <!--<script >${piece}`),
-  )
+  /** Each piece before four others, and within a script of a comment. */
+  const texts = PIECES.flatMap(one =>
+    ['</script>', '<!--', '<script>', '</style>'].map(other => `${one}${other} <!--<script>`),
+  ).concat(PIECES.map(piece => `<!-- <script> ${piece} </script> <!--<script >${piece}`))
 
   /** As a string, a template, its raw text, a regular expression, a key, and in comments. */
   function moduleOf(text: string): string {
