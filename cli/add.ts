@@ -131,7 +131,7 @@ const NAME = /^[A-Za-z0-9_.-]{1,128}$/
 function readKind(kind: string): Kind {
   const known = KINDS.find(one => one === kind)
   if (known) return known
-  throw usage(`"${printable(kind)}" cannot be added: ${ALL_KINDS.join(', ')}${nearestHint(kind, ALL_KINDS)}`)
+  throw usage(`cannot add "${printable(kind)}"; give one of ${ALL_KINDS.join(', ')}${nearestHint(kind, ALL_KINDS)}`)
 }
 
 async function checkName(kind: Kind, name: string): Promise<void> {
@@ -173,7 +173,7 @@ openapi and upstream also add a route:
     assertFree(project.folder, files.keys(), `Choose another name: mcp-host add ${kind} NAME`)
     writeNew(project.folder, files)
     const shown = (path: string) => printable(relative(cwd, join(project.folder, path)))
-    print([...files.keys()].map(path => `made ${shown(path)}`).join('\n'))
+    print([...files.keys()].map(path => `created ${shown(path)}`).join('\n'))
     const served = kind !== 'plugin' && (await isServed(project, main))
     print(served ? `${project.configName} already serves it.` : use)
     if (kind === 'plugin' && !project.packages.has(CLIENT))

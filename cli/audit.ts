@@ -86,7 +86,7 @@ const brokenText = ({ file, line, what }: Broken) =>
   printable(`${file}${line === undefined ? '' : `:${line}`}: ${what}`)
 
 const resultText = (broken: Broken | undefined): string => {
-  if (!broken) return 'whole'
+  if (!broken) return 'intact'
   return broken.isKeyMissing ? 'cannot be verified: no key' : 'BROKEN'
 }
 
@@ -101,9 +101,9 @@ function chainText(report: ChainReport, isCut: boolean): string {
     ...(signedBy.length > 0 ? [['signed', signedBy.join(', ')]] : []),
     ...(firstSeq > 1 ? [['before', `${firstSeq - 1} lines are in files that were not given, or were removed`]] : []),
     ...(lost + refused > 0
-      ? [['gaps', `${lost} lines were lost and ${refused} calls refused while it could not be written`]]
+      ? [['gaps', `${lost} lines were lost and ${refused} calls refused while the file could not be written`]]
       : []),
-    ...(healed > 0 ? [['healed', `${healed} times the process was killed or lost power while it wrote`]] : []),
+    ...(healed > 0 ? [['healed', `${healed} writes were interrupted by a crash or power loss`]] : []),
     ...(changed > 0 ? [['changed', `${changed} times the host detected a change to a file while it wrote`]] : []),
     ['head', head || '-'],
     ['result', isCut && !broken ? 'BROKEN: lines were cut off, here or in another chain' : resultText(broken)],
@@ -170,6 +170,6 @@ who prints the "user" field of a subject, computed with the first secret.`,
   async run(values, [what, ...words], context) {
     if (what === 'verify') return verify(words, values, context)
     if (what === 'who') return who(words[0], values, context)
-    throw usage(`"${what}": it is one of: mcp-host audit verify FILE..., mcp-host audit who SUBJECT`)
+    throw usage(`unknown audit command "${what}"; use mcp-host audit verify FILE..., or mcp-host audit who SUBJECT`)
   },
 })

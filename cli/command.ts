@@ -125,7 +125,7 @@ export function readSeconds(option: string, text: string | undefined): number | 
   if (text === undefined) return undefined
   const seconds = Number(text)
   if (seconds > 0 && seconds <= 86_400) return seconds * 1_000
-  throw usage(`--${option} is a number of seconds, at most 86400`)
+  throw usage(`--${option} must be a number of seconds, at most 86400`)
 }
 
 /** Exceeds the cores of any machine, so the value is a mistake, such as a port. */
@@ -198,10 +198,10 @@ export function readArguments(name: string, command: Command, argv: readonly str
     if (!option) throw fail(unknownOption(name, command, rawName, Object.keys(known)))
     const { multiple, choices } = option
     const expected = valueName(option)
-    if (expected === undefined && value !== undefined) throw fail(`Option '${rawName}' takes no value`)
+    if (expected === undefined && value !== undefined) throw fail(`option '${rawName}' takes no value`)
     // Values can begin with a dash, such as task ids.
     if (expected !== undefined && (value === undefined || (!inlineValue && isOption(value, known))))
-      throw fail(`Option '${rawName} ${expected}' needs a value`)
+      throw fail(`option '${rawName} ${expected}' requires a value`)
     if (choices && !choices.includes(String(value)))
       throw fail(
         `${rawName} is ${JSON.stringify(value)}; give one of ${choices.join(', ')}${nearestHint(String(value), choices)}`,
@@ -227,7 +227,7 @@ function checkCount({ positionals = [] }: Command, given: readonly string[], fai
 
 function unknownOption(name: string, { instead = {} }: Command, rawName: string, known: readonly string[]): string {
   const plain = rawName.replace(/^-+/, '')
-  const unknown = `Unknown option '${rawName}' of ${name}`
+  const unknown = `unknown option '${rawName}' of ${name}`
   if (Object.hasOwn(instead, plain)) return `${unknown}: ${instead[plain]}`
   const closest = nearest(plain, known)
   return closest === undefined ? unknown : `${unknown}; did you mean '--${closest}'?`

@@ -85,14 +85,14 @@ async function write(
   const entry = JSON.parse(JSON.stringify(config.entry(reached))) as object
   const edit = planEdit(file, before ?? '', config, name, entry)
   if (!edit) {
-    print(`${file} already has it.`)
+    print(`${file} already contains this entry.`)
     return 0
   }
   const added = JSON.stringify({ [name]: entry }, undefined, 2)
     .split('\n')
     .slice(1, -1)
   // The old entry can contain secrets.
-  const lines = [...(edit.replaces ? [`- the entry "${name}" that is there`] : []), ...added.map(line => `+ ${line}`)]
+  const lines = [...(edit.replaces ? [`- the existing entry "${name}"`] : []), ...added.map(line => `+ ${line}`)]
   print(`${await shownPlace(file, before === undefined)}\n${lines.map(line => printable(line)).join('\n')}\n`)
   if (!(await isWanted(yes, context))) {
     say('nothing was written')

@@ -81,7 +81,7 @@ export const usage = (what: string, cause?: unknown): StartError =>
   new StartError('MH3001', what, { exitCode: 2, cause })
 
 export const unknownName = (noun: string, given: string, known: readonly string[]): StartError =>
-  usage(`there is no ${noun} "${printable(given)}"${nearestHint(given, known)}; there are: ${known.join(', ')}`)
+  usage(`there is no ${noun} "${printable(given)}"${nearestHint(given, known)}; available: ${known.join(', ')}`)
 
 /** Formats a failure, such as `mcp-host: error MH1301: port 3000 is in use`. */
 export const failureText = (error: unknown, text = errorText(error)): string =>

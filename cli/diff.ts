@@ -11,7 +11,7 @@ import { type Change, compareSurfaces } from './lock/compare-surfaces.ts'
 import { changesText, countImpacts, impactsText } from './lock/describe-changes.ts'
 import { displayName, lockFileOf, readLockFile } from './lock/lock-file.ts'
 import type { Lock, Surface } from './lock/surface.ts'
-import { notLockedError, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
+import { notLockedNote, SURFACE_OPTIONS, surfaceOfConfig } from './lock.ts'
 import { jsonText } from './text.ts'
 import { readServerLists, readServerSettings } from './upstream/read-servers.ts'
 
@@ -113,7 +113,7 @@ function inText({ names: [before, after], ...sides }: Sides, changes: readonly C
   const { notCompared } = sides.upstreams
   const notes = [
     ...notCompared.map(({ name, reason }) => `Not compared: upstream server "${name}": ${reason}`),
-    notLockedError(sides.after),
+    notLockedNote(sides.after),
   ].filter(note => note !== '')
   const head =
     changes.length === 0

@@ -179,7 +179,7 @@ async function explainRoute(
   const inspected = host.inspect(path)
   if (!inspected) {
     const known = host.routes.map(route => route.path).join(', ')
-    throw usage(`nothing is served at ${path}; select a path with --route; there are: ${known}`)
+    throw usage(`nothing is served at ${path}; select a path with --route; available: ${known}`)
   }
   const { lines, user, refusal } = given
     ? { lines: [], user: given, refusal: undefined }

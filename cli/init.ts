@@ -63,7 +63,7 @@ function nextSteps({ cwd, folder, choices, paths, manager, installed }: CreatedP
   const install = installed ? [] : [manager.install]
   const files = formatColumns([...paths].map(path => [path, ABOUT[path] ?? ''] as const))
   const steps = [...enter, ...install, manager.test]
-  const summary = [`Made ${name} in ${printable(away === '' ? folder : away)}:`, files, 'Next:']
+  const summary = [`Created ${name} in ${printable(away === '' ? folder : away)}:`, files, 'Next:']
   if (isPlugin) return [...summary, lines([...steps, `${manager.run} build`, 'npm publish'])].join('\n\n')
   const call = 'In another terminal, in the same folder:'
   return [...summary, lines([...steps, `${manager.run} dev`]), call, lines(callLines(choices, manager))].join('\n\n')

@@ -29,10 +29,10 @@ export const surfaceOfConfig = (
     file => ({ file: lockFileOf(file, lock, context.cwd), isFrozen: false }),
   )
 
-export const notLockedError = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
+export const notLockedNote = ({ atRunTime }: Pick<Surface, 'atRunTime'>): string =>
   atRunTime.length === 0
     ? ''
-    : `Not locked: ${atRunTime.join(', ')} can change at run time what each caller is offered.`
+    : `Not locked: ${atRunTime.join(', ')} can change what each caller is offered at run time.`
 
 const NAMES = ['tool', 'resource', 'resource template', 'prompt']
 
@@ -65,9 +65,9 @@ mcp-host accept adds the tools and prompts of upstream servers to it.`,
     const file = lockFileOf(config, given, cwd)
     const before = await readLockIfThere(file, context).catch(() => undefined)
     await writeLockFile(file, { ...surface, ...(before?.upstreams && { upstreams: before.upstreams }) }, cwd)
-    const what = before && (before.hash === surface.hash ? 'as it was' : impactsText(compareSurfaces(before, surface)))
+    const what = before && (before.hash === surface.hash ? 'unchanged' : impactsText(compareSurfaces(before, surface)))
     context.print(printable(`${displayName(file, cwd)}: ${sizeText(surface)}${what === undefined ? '' : ` (${what})`}`))
-    const note = notLockedError(surface)
+    const note = notLockedNote(surface)
     if (note !== '') context.print(printable(note))
   },
 })

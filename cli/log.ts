@@ -18,9 +18,9 @@ export interface CliLog extends ProcessLog {
 
 type Failure = Partial<Record<'type' | 'message' | 'cause' | 'stack' | 'hidden', string>>
 
-function describeFailure({ type = 'Error', message = '', cause, stack, hidden: isHidden }: Failure): string {
+function describeFailure({ type = 'Error', message = '', cause, stack, hidden }: Failure): string {
   const causeText = stack === undefined && cause !== undefined ? [`caused by: ${cause}`] : []
-  return [stack ?? `${type}: ${message}`, ...causeText, ...(isHidden === undefined ? [] : [`    … ${isHidden}`])]
+  return [stack ?? `${type}: ${message}`, ...causeText, ...(hidden === undefined ? [] : [`    … ${hidden}`])]
     .join('\n')
     .replaceAll('\n', '\n    ')
 }

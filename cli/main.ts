@@ -42,68 +42,57 @@ const startCommand = defineCommand({
   },
 })
 
-const GROUPS: ReadonlyArray<readonly [title: string, Readonly<Record<string, () => Promise<Command>>>]> = [
-  [
-    'Create',
-    {
-      init: async () => (await import('./init.ts')).initCommand,
-      add: async () => (await import('./add.ts')).addCommand,
-      import: async () => (await import('./import.ts')).importCommand,
-    },
-  ],
-  [
-    'Serve',
-    {
-      start: async () => startCommand,
-      dev: async () => (await import('./dev.ts')).devCommand,
-      stdio: async () => (await import('./stdio.ts')).stdioCommand,
-      openapi: async () => (await import('./openapi.ts')).openapiCommand,
-      check: async () => (await import('./check.ts')).checkCommand,
-      explain: async () => (await import('./explain.ts')).explainCommand,
-      lock: async () => (await import('./lock.ts')).lockCommand,
-      accept: async () => (await import('./accept.ts')).acceptCommand,
-      diff: async () => (await import('./diff.ts')).diffCommand,
-      schema: async () => (await import('./schema.ts')).schemaCommand,
-      audit: async () => (await import('./audit.ts')).auditCommand,
-    },
-  ],
-  [
-    'Watch',
-    {
-      report: async () => (await import('./report.ts')).reportCommand,
-      tasks: async () => (await import('./tasks.ts')).tasksCommand,
-    },
-  ],
-  [
-    'Connect',
-    {
-      list: async () => (await import('./client/list.ts')).listCommand,
-      call: async () => (await import('./client/call.ts')).callCommand,
-      connect: async () => (await import('./connect.ts')).connectCommand,
-      login: async () => (await import('./client/login.ts')).loginCommand,
-      logout: async () => (await import('./client/tokens.ts')).logoutCommand,
-      status: async () => (await import('./client/tokens.ts')).statusCommand,
-      token: async () => (await import('./client/tokens.ts')).tokenCommand,
-      proxy: async () => (await import('./proxy.ts')).proxyCommand,
-      doctor: async () => (await import('./doctor.ts')).doctorCommand,
-    },
-  ],
-  [
-    'Shell',
-    {
-      completion: async () => (await import('./completion.ts')).completionCommand(() => COMMANDS),
-    },
-  ],
-]
+const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<Command>>>>> = {
+  Create: {
+    init: async () => (await import('./init.ts')).initCommand,
+    add: async () => (await import('./add.ts')).addCommand,
+    import: async () => (await import('./import.ts')).importCommand,
+  },
+  Serve: {
+    start: async () => startCommand,
+    dev: async () => (await import('./dev.ts')).devCommand,
+    stdio: async () => (await import('./stdio.ts')).stdioCommand,
+  },
+  Check: {
+    openapi: async () => (await import('./openapi.ts')).openapiCommand,
+    check: async () => (await import('./check.ts')).checkCommand,
+    explain: async () => (await import('./explain.ts')).explainCommand,
+    schema: async () => (await import('./schema.ts')).schemaCommand,
+  },
+  Review: {
+    lock: async () => (await import('./lock.ts')).lockCommand,
+    accept: async () => (await import('./accept.ts')).acceptCommand,
+    diff: async () => (await import('./diff.ts')).diffCommand,
+    audit: async () => (await import('./audit.ts')).auditCommand,
+  },
+  Monitor: {
+    report: async () => (await import('./report.ts')).reportCommand,
+    tasks: async () => (await import('./tasks.ts')).tasksCommand,
+  },
+  Connect: {
+    list: async () => (await import('./client/list.ts')).listCommand,
+    call: async () => (await import('./client/call.ts')).callCommand,
+    connect: async () => (await import('./connect.ts')).connectCommand,
+    login: async () => (await import('./client/login.ts')).loginCommand,
+    logout: async () => (await import('./client/tokens.ts')).logoutCommand,
+    status: async () => (await import('./client/tokens.ts')).statusCommand,
+    token: async () => (await import('./client/tokens.ts')).tokenCommand,
+    proxy: async () => (await import('./proxy.ts')).proxyCommand,
+    doctor: async () => (await import('./doctor.ts')).doctorCommand,
+  },
+  Shell: {
+    completion: async () => (await import('./completion.ts')).completionCommand(() => COMMANDS),
+  },
+}
 
 const SHARES_STDOUT: ReadonlySet<string> = new Set(['init', 'add', 'start', 'dev'])
 
 export const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map(
-  GROUPS.flatMap(([, commands]) => Object.entries(commands)),
+  Object.values(GROUPS).flatMap(commands => Object.entries(commands)),
 )
 
 async function describeCommands(width: number): Promise<string> {
-  const groups = GROUPS.map(async ([title, commands]) => {
+  const groups = Object.entries(GROUPS).map(async ([title, commands]) => {
     const loaded = Object.entries(commands).map(async ([name, load]) => [name, await load()] as const)
     return { title, commands: await Promise.all(loaded) }
   })
@@ -139,7 +128,7 @@ async function runCommand(argv: readonly string[], context: CommandContext, rele
     const [flag] = argv
     if (flag === '-v' || flag === '--version') return help(version)
     if (flag === undefined || flag === '-h' || flag === '--help') return help(await describeCommands(width))
-    throw usageError(`Unknown option '${flag}'; a command comes first`, SEE_HELP)
+    throw usageError(`unknown option '${flag}'; give a command first`, SEE_HELP)
   }
   const load = COMMANDS.get(name)
   if (!load) {

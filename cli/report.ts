@@ -43,7 +43,7 @@ function readWindow({ since, until }: CommandValues<typeof OPTIONS>, now: number
 function readTop(given = '10'): number {
   const max = Number(given)
   if (Number.isInteger(max) && max >= 1 && max <= 1_000) return max
-  throw usage('--top is a number of rows, 1 to 1000')
+  throw usage('--top must be a number from 1 to 1000')
 }
 
 const LOG_FILE = /\.(?:log|jsonl)(?:[.-][\w.-]*)?$/

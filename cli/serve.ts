@@ -96,7 +96,7 @@ export async function reloadConfig({ host, config, env, cwd }: ReloadSettings): 
 }
 
 /** Returns a function that runs the task. Runs do not overlap. Calls before the next run starts share this run. */
-export function serialize(task: () => Promise<void>): () => Promise<void> {
+export function runOneAtATime(task: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   let next: Promise<void> | undefined
   async function run(before: Promise<void> | undefined) {

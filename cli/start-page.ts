@@ -32,7 +32,7 @@ export function routeTable(routes: readonly RouteSummary[], width?: number): str
 }
 
 /** The route for example commands: one without parameters, preferably `/mcp`. */
-export function showcase(routes: readonly RouteSummary[]): RouteSummary | undefined {
+export function exampleRoute(routes: readonly RouteSummary[]): RouteSummary | undefined {
   const served = routes.filter(({ revisions }) => revisions.length > 0)
   const plain = served.filter(({ path }) => !path.includes(':'))
   return plain.find(({ path }) => path.endsWith('/mcp')) ?? plain[0] ?? served[0]
@@ -48,13 +48,13 @@ const reached = (route: RouteSummary): RouteSummary =>
 function guardedLines(route: RouteSummary, self: string): string[] {
   const known = reached(route)
   const address = shellWord(known.url)
-  if (!route.tellsLogin) return [`${self} doctor ${address}`]
+  if (!route.hasLoginMetadata) return [`${self} doctor ${address}`]
   return [`${self} login ${address}`, callLine(known, self)]
 }
 
 function actionRows(routes: readonly RouteSummary[], self: string, width = Number.POSITIVE_INFINITY): Row[] {
-  const open = showcase(routes.filter(route => route.open))
-  const guarded = showcase(routes.filter(route => !route.open))
+  const open = exampleRoute(routes.filter(route => route.open))
+  const guarded = exampleRoute(routes.filter(route => !route.open))
   const connected = open ?? guarded
   const lines = [...(open ? [callLine(reached(open), self)] : []), ...(guarded ? guardedLines(guarded, self) : [])]
   const connect = connected ? [`${self} connect claude-code ${shellWord(reached(connected).url)}`] : []

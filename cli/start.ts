@@ -18,8 +18,8 @@ import {
   onCrash,
   type ReloadSettings,
   reloadConfig,
+  runOneAtATime,
   type ServeSettings,
-  serialize,
   serve,
   surviveRejections,
   surviveStdout,
@@ -75,7 +75,7 @@ function onHangUp(log: Logger, context: CommandContext, link: OperatorLink) {
   return {
     hangUp: hangUp,
     reloadWith(settings: ReloadSettings): void {
-      link.reload = serialize(async () => {
+      link.reload = runOneAtATime(async () => {
         const reloaded = await reloadConfig(settings)
         logReload(reloaded, log)
         link.noteReload(reloaded)

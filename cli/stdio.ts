@@ -62,7 +62,7 @@ interface StdioRoute {
  */
 function findRoute({ host, transport }: StdioHost, selected: string | undefined): StdioRoute {
   const paths = host.routes.map(({ path }) => path)
-  const known = `there ${paths.length === 1 ? 'is' : 'are'}: ${paths.join(', ')}`
+  const known = `routes: ${paths.join(', ')}`
   if (selected === undefined && paths.length > 1)
     throw usage(`the config has several routes; select one with --route; ${known}`)
   const [single = '/'] = paths
@@ -103,7 +103,7 @@ function withRoute<Value>(stdioHost: StdioHost, route: string | undefined, act: 
 export async function checkStdio(settings: StdioSettings, log: Logger): Promise<void> {
   const stdioHost = await stdioHostOf(settings, log)
   try {
-    withRoute(stdioHost, settings.route, ({ path, params }) => stdioHost.transport.admit(path, params))
+    withRoute(stdioHost, settings.route, ({ path, params }) => stdioHost.transport.authorize(path, params))
   } finally {
     await stdioHost.host.close({ grace: 0 })
   }

@@ -23,7 +23,7 @@ async function listTasks(request: TaskRequest): Promise<JsonObject[]> {
   for (let cursor: JsonObject[string] | undefined; ; ) {
     const page = await request('io.mcp-host/tasks/list', cursor === undefined ? {} : { cursor })
     const { tasks, nextCursor } = page
-    if (!Array.isArray(tasks)) throw new StartError('MH3211', 'the server answered without `tasks`')
+    if (!Array.isArray(tasks)) throw new StartError('MH3211', 'the response of the server has no `tasks`')
     for (const task of tasks.slice(0, MAX_LISTED - found.length)) {
       if (!isObject(task)) throw new StartError('MH3211', 'the server sent a task that is not an object')
       found.push(task as JsonObject)
@@ -37,7 +37,7 @@ function show(tasks: readonly JsonObject[], json: boolean, context: CommandConte
   if (json) return context.print(jsonText(tasks))
   if (tasks.length === 0) return context.print('no tasks; anonymous callers cannot list theirs')
   const rows = tasks.map(task => formatCells(task, ['taskId', 'tool', 'status', 'createdAt', 'statusMessage']))
-  const head = ['task', 'tool', 'status', 'created', 'says']
+  const head = ['task', 'tool', 'status', 'created', 'message']
   context.print(tableLines(head, rows, context.stdout.columns ?? 160).join('\n'))
 }
 
@@ -78,7 +78,7 @@ const createRequester =
 
 function withHint(error: unknown): unknown {
   if (!(error instanceof RemoteError) || error.code !== -32_601) return error
-  return new StartError('MH3222', `the server answered error -32601: it has no tasks, or cannot list them`, {
+  return new StartError('MH3222', `the server returned error -32601: it does not support tasks, or cannot list them`, {
     cause: error,
   })
 }
@@ -97,7 +97,7 @@ export const tasksCommand = defineCommand({
   notes: 'Lists the tasks of the login or header. --follow and --cancel work with every server that supports tasks.',
   async run(values, [url = ''], context) {
     const { follow: followed, cancel: cancelled, json = false } = values
-    if (followed !== undefined && cancelled !== undefined) throw usage('--follow and --cancel exclude each other')
+    if (followed !== undefined && cancelled !== undefined) throw usage('--follow and --cancel cannot be combined')
     await withServer(context, url, values, async server => {
       const request = createRequester(server)
       try {

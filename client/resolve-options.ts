@@ -195,7 +195,7 @@ function checkMembers(path: string, given: object, rules: OptionRules): void {
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(rules, name)) continue
     const closest = findClosest(name, known)
-    const fix = closest === undefined ? `there are: ${known.join(', ')}` : `did you mean ${path}${closest}?`
+    const fix = closest === undefined ? `available: ${known.join(', ')}` : `did you mean ${path}${closest}?`
     throw fail(`unknown option ${path}${printable(name, 60)}`, fix)
   }
   for (const [name, rule] of Object.entries(rules))

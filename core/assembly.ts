@@ -1,5 +1,5 @@
 // Builds a host's services from the filled slots, before plugins define endpoints with them (host.ts).
-import { createAdmission, createRouteAdmission } from './access/authorize.ts'
+import { createItemAuthorizer, createRouteAuthorizer } from './access/authorize.ts'
 import { createCallerWatch } from './access/caller-watch.ts'
 import { createLeastScopes, itemsOn } from './access/least-scopes.ts'
 import type { FilledConfig } from './config/define-config.ts'
@@ -99,8 +99,8 @@ export function buildServices(parts: ServiceParts) {
     leastScopes: createLeastScopes(inspected),
     challengesOn: route => authenticatorsOn(parts.registrations, route).map(({ challenge }) => challenge),
   }
-  const admit = createRouteAdmission(log, access)
-  const { watchCaller, recheckCallers } = createCallerWatch(admit, clock)
+  const authorize = createRouteAuthorizer(log, access)
+  const { watchCaller, recheckCallers } = createCallerWatch(authorize, clock)
   const tracerOn = (route: Route) => slots.get('tracer', route)
   const logFailure = createCallFailureLog(log, tracerOn)
   const hasStaticItems = () =>
@@ -128,7 +128,7 @@ export function buildServices(parts: ServiceParts) {
     contextOn: mcp.context.on,
     stateKeys: secrets.keys('request-state'),
     toolKeys: mcp.toolKeys,
-    admit: createAdmission(access),
+    authorize: createItemAuthorizer(access),
   }
   const methods = createMethodTable(settings)
   const ids = createSessionIds(secrets.keys('session-id'))
@@ -140,7 +140,7 @@ export function buildServices(parts: ServiceParts) {
     config: offered,
     catalog,
     views: createViews(catalog),
-    admit,
+    authorize,
     varies: (route: CompiledRoute) =>
       offered.now.configureSession !== undefined ||
       route.authorize !== undefined ||
@@ -176,7 +176,7 @@ export function buildServices(parts: ServiceParts) {
     log,
     clock,
     makeOffer,
-    admit,
+    authorize,
     metrics,
   })
   const services: Services = {
@@ -189,7 +189,7 @@ export function buildServices(parts: ServiceParts) {
     itemsIn: catalog.items,
     sourceOf: toolset => mcp.toolsets.get(toolset),
     hasStaticItems,
-    admit,
+    authorize,
     watchCaller,
     makeOffer,
     createCall,

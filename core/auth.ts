@@ -1,6 +1,6 @@
 // For built-in authentication and authorization plugins: what package.json does not export.
 export type { AuthorizationServer, PublicJwk, UserPage, UserPages } from './access/authorization-server.ts'
-export { createAdmission } from './access/authorize.ts'
+export { createItemAuthorizer } from './access/authorize.ts'
 export {
   loginExpired,
   NO_PROOFS,

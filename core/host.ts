@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { addChallenge, takesBearer } from './access/authorize.ts'
 import {
-  checkConventions,
+  checkPlugins,
   checkServed,
   warnOpenHost,
   warnUnmetPolicies,
@@ -316,7 +316,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   })
   const isPlanned = allPluginsFound && problems.count() === before
   const provides = createProviderLookup(instances)
-  if (allPluginsFound) checkConventions(routes, provides, suggest, report)
+  if (allPluginsFound) checkPlugins(routes, provides, suggest, report)
 
   const node = randomBytes(4).readUInt32BE().toString(36)
   const builtIns: ReadonlyArray<HostPlugin<object>> = [...plugins.values()].filter(input.isBuiltIn)
@@ -588,7 +588,7 @@ function summaryFactsOf(
   const scopes = requested.find(list => list && list.length > 0) ?? []
   const login = rule ? access.audienceOf({ subject: '', scopes, roles: [], claims: {} }, route) : anonymous
   const callable = items.filter(item => !login.denialOf(item))
-  const tellsLogin = resource.metadataUrlOf(route, params) !== undefined
+  const hasLoginMetadata = resource.metadataUrlOf(route, params) !== undefined
   const sources = route.toolsets.flatMap(name => {
     const { describe } = parts.catalog.sourceOf(name) ?? {}
     const withheld = parts.catalog.withheldIn(name)
@@ -597,7 +597,7 @@ function summaryFactsOf(
   })
   const { issuer, isDevelopment = false } = parts.slot('authorizationServer', route)
   const issuers = resource.serversOf?.(route) ?? [issuer() ?? []].flat()
-  return { items, others, callable, tellsLogin, logins: { issuers, isDevelopment }, sources }
+  return { items, others, callable, hasLoginMetadata, logins: { issuers, isDevelopment }, sources }
 }
 
 const NO_TOOLSETS = 'missing; add toolsets with tools, resources or prompts, or a plugin that provides toolsets'

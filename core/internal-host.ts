@@ -7,7 +7,7 @@ import type { CallerWatch } from './access/caller-watch.ts'
 import type { Examination } from './config/examination.ts'
 import type { InternalKernelHost } from './kernel/kernel-host.ts'
 import type { Route } from './kernel/route.ts'
-import type { AdmitCaller, Call, CallRequest, Offer, RequestInfo } from './mcp/calls/call.ts'
+import type { AuthorizeCaller, Call, CallRequest, Offer, RequestInfo } from './mcp/calls/call.ts'
 import type { RefusedRequest } from './mcp/calls/call-record.ts'
 import type { RouteExtensions } from './mcp/calls/extension.ts'
 import type { CatalogItem } from './mcp/definitions/catalog.ts'
@@ -59,9 +59,9 @@ export interface Services extends AccessServices, Outbound {
   onWatch(listener: (uri: string, isWatched: boolean) => void): void
   /**
    * Throws `unauthorized` or `forbidden` if a caller cannot use a route. For transports that bypass the `authorize` step;
-   * `makeOffer`, `sessions.open` and `sessions.find` call it for callers without `admitted`.
+   * `makeOffer`, `sessions.open` and `sessions.find` call it for callers without `authorized`.
    */
-  readonly admit: AdmitCaller
+  readonly authorize: AuthorizeCaller
   /** For long-lived streams: calls `end` once, on token expiry or denial by a reload. Returns a function that stops the watch. */
   readonly watchCaller: CallerWatch['watchCaller']
   /** The items that a caller can use, after `configureSession`. Throws `notFound` for an unknown path. */

@@ -76,7 +76,7 @@ function readTokenEndpoint(text: string | undefined): string | undefined {
 
 function readResource(values: CommandValues<typeof SETTINGS>): string | undefined {
   const { resource, 'no-resource': none } = values
-  if (none && resource !== undefined) throw usage('--resource and --no-resource exclude each other')
+  if (none && resource !== undefined) throw usage('--resource and --no-resource cannot be combined')
   if (none) return 'omit'
   if (resource === undefined || resource === 'auto') return resource
   if (URL.canParse(resource) && !resource.includes('#')) return resource
@@ -137,7 +137,7 @@ type LoginValues = CommandValues<typeof LOGIN_OPTIONS>
 
 function readGrant({ grant, device }: LoginValues): GrantName | undefined {
   if (device && grant !== undefined && grant !== 'device')
-    throw usage(`--device and --grant ${grant} exclude each other`)
+    throw usage(`--device and --grant ${grant} cannot be combined`)
   if (device) return 'device'
   return grant
 }
@@ -169,7 +169,7 @@ function readIdentity({ cwd }: CommandContext, values: LoginValues, before: Logi
   const file = values['client-secret-file']
   const issuer = readIssuer(values['client-issuer'])
   if (givenId !== undefined && document !== undefined)
-    throw usage('--client-id and --client-metadata exclude each other')
+    throw usage('--client-id and --client-metadata cannot be combined')
   if (issuer !== undefined && (givenId ?? before?.clientId) === undefined)
     throw usage('--client-issuer needs --client-id')
   const previous = givenId === undefined && document === undefined ? before : undefined

@@ -5,7 +5,7 @@ import type { Host } from '../../core/host.ts'
 import { checkServerUrl } from '../client/stored-logins.ts'
 import { inspectConfig } from '../config.ts'
 import { type CommandContext, usage } from '../context.ts'
-import { showcase } from '../start-page.ts'
+import { exampleRoute } from '../start-page.ts'
 import type { Reached } from './clients.ts'
 
 export interface Endpoint {
@@ -45,10 +45,10 @@ function reachable(url: string): string {
 function endpointOf(host: Host, path: string | undefined): { url: string; route: string } {
   // The first lookup determines the path, which is part of every URL.
   const inspected = host.inspect(path ?? '/')
-  const shown = showcase(host.routes)
+  const shown = exampleRoute(host.routes)
   const known = host.routes.map(({ path }) => path).join(', ')
   if (path !== undefined) {
-    if (!inspected) throw usage(`--route: nothing is served at ${path}; there are: ${known}`)
+    if (!inspected) throw usage(`--route: nothing is served at ${path}; available: ${known}`)
     return { url: reachable(inspected.route.url(inspected.params)), route: path }
   }
   if (!shown) throw usage(`no transport serves any of the routes ${known}`)

@@ -23,9 +23,9 @@ import {
   onCrash,
   type Reloaded,
   reloadConfig,
+  runOneAtATime,
   type Served,
   type ServeSettings,
-  serialize,
   serve,
   surviveRejections,
   surviveStdout,
@@ -187,7 +187,7 @@ export async function serveForDevelopment(
     await notifyFiles()
   }
   const settings = { host: served.host, config, env, cwd: context.cwd }
-  link.reload = serialize(async () => {
+  link.reload = runOneAtATime(async () => {
     const changed = changes.splice(0)
     const reloaded = await reloadConfig(settings)
     link.noteReload(reloaded)

@@ -156,7 +156,9 @@ export function startRelay(settings: RelaySettings, ends: { input: Readable; out
     const ids = new Set<Id>()
     for (const { id } of requests) {
       if (pending.has(id) || ids.has(id))
-        throw new Failure('id in use', `a request with the id ${JSON.stringify(id)} is running`, { code: -32_600 })
+        throw new Failure('id in use', `request ${JSON.stringify(id)} is already running`, {
+          code: -32_600,
+        })
       ids.add(id)
     }
     if (pending.size + ids.size > MAX_PENDING) throw tooManyError('requests wait')

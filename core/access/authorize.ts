@@ -7,7 +7,7 @@ import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { AuthorizeRule, Route } from '../kernel/route.ts'
 import type { User } from '../kernel/user.ts'
-import type { AdmitCaller, Call } from '../mcp/calls/call.ts'
+import type { AuthorizeCaller, Call } from '../mcp/calls/call.ts'
 import type { CatalogItem } from '../mcp/definitions/catalog.ts'
 import type {
   AccessDecider,
@@ -97,7 +97,7 @@ export function proofAlgorithmsFor(binding: TokenBinding, isBoundToken: boolean)
   return isBoundToken || binding.required() ? binding.algorithms() : []
 }
 
-type Place = Parameters<AdmitCaller>[0]
+type Place = Parameters<AuthorizeCaller>[0]
 
 export const takesBearer = (challenges: ReadonlyArray<string | undefined>): boolean =>
   challenges.length === 0 || challenges.includes(undefined)
@@ -154,7 +154,7 @@ export const addChallenge =
   }
 
 /** Throws `unauthorized` or `forbidden` if the caller cannot use an item. Lists and calls share this check. */
-export function createAdmission(services: AccessServices) {
+export function createItemAuthorizer(services: AccessServices) {
   return function admitCaller(call: Call, item: CatalogItem): void {
     const { user, offer } = call
     const { route, params } = offer
@@ -163,14 +163,14 @@ export function createAdmission(services: AccessServices) {
     if (!denial) return
     access.denied?.(call, item, denial)
     const refusal = refuseAccess(denial, { route, params, user }, services)
-    const thrown = access.deniesInBody(route) ? refusal.within200() : refusal
+    const thrown = access.deniesInBody(route) ? refusal.withStatus200() : refusal
     attributeError(thrown, access.by)
     throw thrown
   }
 }
 
 /** Throws `unauthorized` without a user, and `forbidden` if the user does not satisfy the route's rule. */
-export function createRouteAdmission(log: Logger, services: AccessServices): AdmitCaller {
+export function createRouteAuthorizer(log: Logger, services: AccessServices): AuthorizeCaller {
   return place => {
     const { route, user } = place
     if (route.authorize === undefined) return
@@ -198,6 +198,7 @@ export const servicesOf = <Services = AccessServices>(host: Pick<KernelHost, 'lo
 export const authorizeRoute = (host: Pick<KernelHost, 'log'>): HostMiddleware =>
   function authorizeCaller(ctx, next) {
     const { route, user, params } = ctx.state
-    if (route?.authorize !== undefined) servicesOf<{ admit: AdmitCaller }>(host).admit({ route, user, params })
+    if (route?.authorize !== undefined)
+      servicesOf<{ authorize: AuthorizeCaller }>(host).authorize({ route, user, params })
     return next()
   }

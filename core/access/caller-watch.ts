@@ -2,16 +2,16 @@
 import type { Clock } from '../http/clock.ts'
 import { attempt } from '../http/describe-thrown.ts'
 import type { User } from '../kernel/user.ts'
-import type { AdmitCaller } from '../mcp/calls/call.ts'
+import type { AuthorizeCaller } from '../mcp/calls/call.ts'
 
 /** Maximum timer delay, milliseconds. Longer streams end after this time, and the client reconnects. */
 const MAX_DELAY = 2 ** 31 - 1
 
-type WatchedCaller = Parameters<AdmitCaller>[0]
+type WatchedCaller = Parameters<AuthorizeCaller>[0]
 
 export type CallerWatch = ReturnType<typeof createCallerWatch>
 
-export function createCallerWatch(admit: AdmitCaller, clock: Clock) {
+export function createCallerWatch(authorize: AuthorizeCaller, clock: Clock) {
   const watched = new Map<object, { readonly caller: WatchedCaller; readonly end: () => void }>()
 
   function timerOf({ expiresAt }: Pick<User, 'expiresAt'>, end: () => void) {
@@ -19,7 +19,7 @@ export function createCallerWatch(admit: AdmitCaller, clock: Clock) {
     return clock.setTimeout(end, Math.min(MAX_DELAY, Math.max(0, expiresAt - clock.now()))).unref()
   }
 
-  const isAdmitted = (caller: WatchedCaller) => attempt(() => admit(caller) === undefined)
+  const isAuthorized = (caller: WatchedCaller) => attempt(() => authorize(caller) === undefined)
 
   return {
     watchCaller(caller: WatchedCaller, end: () => void): () => void {
@@ -38,7 +38,7 @@ export function createCallerWatch(admit: AdmitCaller, clock: Clock) {
       return stop
     },
     recheckCallers() {
-      for (const { caller, end } of [...watched.values()]) if (!isAdmitted(caller)) end()
+      for (const { caller, end } of [...watched.values()]) if (!isAuthorized(caller)) end()
     },
   }
 }

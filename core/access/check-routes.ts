@@ -11,7 +11,7 @@ import { describeToolset } from '../mcp/definitions/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes/routes.ts'
 import type { LeastScopesParts } from './least-scopes.ts'
 
-export function checkConventions(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin, report: Report) {
+export function checkPlugins(routes: readonly Route[], provides: Provides, suggest: SuggestPlugin, report: Report) {
   const fail = (code: string, why: string, ...at: Path) => report(new StartError(code, why, { at: ['routes', ...at] }))
   for (const route of routes) {
     const { path, authorize, cors } = route
@@ -141,11 +141,11 @@ export function warnOpenHost({ routes, catalog, slot }: LeastScopesParts, http: 
   })
   if (open.length === 0) return
   const fix =
-    'set `authorize` on the routes, or http.publicUrl or http.allowedHosts; 127.0.0.1 is reached by this machine only'
+    'set `authorize` on the routes, or http.publicUrl or http.allowedHosts, or let only this machine connect (127.0.0.1)'
   const fields = { host: http.host, routes: open.map(({ path }) => path), fix }
   log.warn(
     { code: 'MH1217', ...fields },
-    'every machine in the network can call tools without a token, and every host name is accepted',
+    'every machine on the network can call tools without a token, and every host name is accepted',
   )
 }
 

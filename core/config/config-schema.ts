@@ -225,7 +225,7 @@ export const sessions = closed(
     idleTimeout: positiveDuration('Time limit of unused sessions. Running calls and open streams count as use.', {
       default: '2h',
     }),
-    maxIdle: count('Maximum idle sessions. Beyond it, the owner with the most sessions loses its oldest.', {
+    maxIdle: count('Maximum idle sessions. Above it, the owner with the most loses the oldest.', {
       minimum: 0,
       default: 10_000,
     }),
@@ -267,7 +267,7 @@ export const route = closed(
   {
     toolsets: routeToolsets,
     default: list(text('Toolset name.'), 'Toolsets when the optional parameter is absent. Default: none (404).'),
-    stateless: flag('No sessions: GET and DELETE get 405. Default: stateless of the config.'),
+    stateless: flag('No sessions: GET and DELETE get 405. Default: `stateless` of the config.'),
     listen: flag('Clients can subscribe to changes (subscriptions/listen). Default: true on routes with sessions.'),
     authorize,
     challengeScope,

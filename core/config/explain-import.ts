@@ -60,7 +60,7 @@ export function nearestFile(file: string, written: string): string {
   const wanted = basename(file)
   const nearStem = nearest(stem(wanted), names.map(stem))
   const near = nearest(wanted, names) ?? names.find(name => stem(name) === nearStem)
-  if (near === undefined) return names.length === 0 ? '' : `; there are: ${names.sort().slice(0, MAX_FILES).join(', ')}`
+  if (near === undefined) return names.length === 0 ? '' : `; available: ${names.sort().slice(0, MAX_FILES).join(', ')}`
   return `; did you mean "${written.slice(0, written.length - wanted.length)}${near}"?`
 }
 

@@ -97,7 +97,7 @@ export class HostError extends Error {
   }
 
   /** The same error with HTTP status 200, for the response to a valid request. */
-  within200(): HostError {
+  withStatus200(): HostError {
     const error = new HostError(this.kind, this)
     error.#status = 200
     return error
@@ -185,7 +185,7 @@ export class StartError extends Error {
     this.also = also
   }
 
-  orAt(at: Path): this {
+  withDefaultLocation(at: Path): this {
     if (!this.written.at && !this.written.of && at.length > 0) this.written = { at }
     return this
   }

@@ -77,12 +77,13 @@ export function createGuard(http: ResolvedHttp) {
         continue
       }
       const shown = name === undefined ? 'the request names no host' : redactUrl(name)
-      const cause = `to serve it, add ${JSON.stringify(shown)} to http.allowedHosts, or set http.publicUrl`
+      const fix = `to serve it, add ${JSON.stringify(shown)} to http.allowedHosts, or set http.publicUrl`
+      const cause = name === undefined ? 'the client must send a Host header' : fix
       throw new HostError('hostNotAllowed', { detail: shown, cause })
     }
     if (origin !== undefined && !isOriginAllowed(origin) && !alsoAllowed?.(origin)) {
       const shown = redactUrl(origin)
-      const cause = `to let its pages call, add ${JSON.stringify(shown)} to http.allowedOrigins`
+      const cause = `to allow requests from its pages, add ${JSON.stringify(shown)} to http.allowedOrigins`
       throw new HostError('originNotAllowed', { detail: shown, cause })
     }
   }

@@ -76,7 +76,7 @@ export function findForbidden(text: string): string | undefined {
       index = end
     } else if (code === 0x7b || code === 0x5b) {
       if (++objects > maxObjects) return `it has more than ${maxObjects} objects and lists`
-      if (open.push(key === 'constructor') > MAX_DEPTH) return `nested deeper than ${MAX_DEPTH} levels`
+      if (open.push(key === 'constructor') > MAX_DEPTH) return `it is nested deeper than ${MAX_DEPTH} levels`
       members[open.length] = 0
       key = undefined
     } else if (code === 0x7d || code === 0x5d) {
@@ -119,7 +119,7 @@ function checkType({ headers }: IncomingMessage) {
   }
 }
 
-const ALREADY_READ = 'the body of a message was read before its transport could: some middleware in front parses bodies'
+const ALREADY_READ = 'the body of a message was read before its transport could: a middleware parses bodies'
 
 /**
  * Reads a body as text. Rejects with `unsupportedMediaType`, `payloadTooLarge` above `maxSize` bytes, and `parseError`

@@ -1,4 +1,4 @@
-// Path patterns of routes and plugins: matching and precedence.
+// Path patterns of routes and plugins: parsing, overlap and precedence. path-table.ts matches requests.
 
 import { type ConfigLocation, StartError, stopAtFirst } from './errors.ts'
 import { canonicalPath, encodeSegment } from './request-target.ts'

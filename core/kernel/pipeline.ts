@@ -118,12 +118,12 @@ function createSteps(
     },
     address({ kind, route }) {
       if (kind === 'N') {
-        const hint = formatHint('there are', openRoutePaths(served))
+        const hint = formatHint('open routes', openRoutePaths(served))
         return [[() => throwNotFound(hint)]]
       }
       if (!route) return []
       // Evaluated per request, because a reload can change the valid parameters.
-      const refuse = () => throwNotFound(formatHint(`at ${route.path} there are`, route.publicCategories))
+      const refuse = () => throwNotFound(formatHint(`available at ${route.path}`, route.publicCategories))
       const check: Check = ({ state }) => {
         if (!route.toolsetsFor(state.params)) refuse()
       }

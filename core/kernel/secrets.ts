@@ -33,9 +33,9 @@ export function createSecrets(
     if (!isShort && key === undefined) continue
     const what = isShort
       ? `is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`
-      : `is ${key}, which is public; make a secret with: openssl rand -base64 32`
+      : `is ${key}, not a random secret; make one with: openssl rand -base64 32`
     const at = where === 'secrets' ? ['secrets', configured.indexOf(secret)] : []
-    report(new StartError('MH1032', `${where}[${index}] ${what}`, { exitCode: 2 }).orAt(at))
+    report(new StartError('MH1032', `${where}[${index}] ${what}`, { exitCode: 2 }).withDefaultLocation(at))
   }
   const generated = secrets.length === 0
   const sources = generated ? [randomBytes(32)] : secrets
@@ -65,7 +65,7 @@ const isCertificate = (der: Buffer): boolean =>
 
 function keyTypeOf(text: string): string | undefined {
   if (/-----\s*BEGIN/.test(text)) return /BEGIN [A-Z ]*CERTIFICATE/.test(text) ? 'a certificate' : 'a key in PEM'
-  if (/^(?:ssh-|ecdsa-sha2-)\S+ AAAA/.test(text)) return 'a public key of SSH'
+  if (/^(?:ssh-|ecdsa-sha2-)\S+ AAAA/.test(text)) return 'an SSH public key'
   return succeeds(() => typeof JSON.parse(text) === 'object' && JSON.parse(text)) ? 'a JWK, or other JSON' : undefined
 }
 

@@ -45,7 +45,8 @@ export function createSlots<Slots extends object>(
     filled.set(slot, byRoute)
     for (const route of routes) {
       const other = byRoute.get(route)?.by
-      if (other === name) throw refuse(`it fills the ${String(slot)} of routes['${route.path}'] twice; fill it once`)
+      if (other === name)
+        throw refuse(`it provides ${String(slot)} for routes['${route.path}'] twice; call host.provide once`)
       if (other !== undefined) {
         const where = `${other} already provides the ${String(slot)} of routes['${route.path}']`
         throw refuse(`${where}; disable one of them there`)
@@ -56,7 +57,7 @@ export function createSlots<Slots extends object>(
 
   return {
     fill(slot, service, { name, routes }) {
-      if (sealed) throw new Error(`the slot ${String(slot)} is filled in setup, not later`)
+      if (sealed) throw new Error(`host.provide('${String(slot)}') must be called in setup`)
       fill(slot, service, { name, routes })
       const [first] = routes
       if (!first) return

@@ -71,7 +71,7 @@ export function createDispatch(
         return result
       } catch (error) {
         if (!HostError.is(error)) settings.logFailure(call, error)
-        failure = HostError.is(error) ? error : new HostError('internal', { cause: error }).within200()
+        failure = HostError.is(error) ? error : new HostError('internal', { cause: error }).withStatus200()
         throw failure
       } finally {
         if (record) watch?.end(call, record, result, failure)
@@ -120,7 +120,7 @@ export function encodeResponse({ log }: { readonly log: Logger }, call: Call, re
       { code: 'MH1603', err, method: call.method, route: call.offer.route.path },
       'a result cannot be written as JSON',
     )
-    throw new HostError('internal', { cause: err }).within200()
+    throw new HostError('internal', { cause: err }).withStatus200()
   }
 }
 

@@ -24,8 +24,8 @@ export function didYouMean(name: string, known: Iterable<string>, most?: number)
   const near = nearest(name, all, most)
   if (near !== undefined) return `did you mean "${near}"?`
   return all.length === 0
-    ? 'there are none'
-    : `there are: ${all.slice(0, MOST_NAMES).join(', ')}${all.length > MOST_NAMES ? ', ...' : ''}`
+    ? 'none are available'
+    : `available: ${all.slice(0, MOST_NAMES).join(', ')}${all.length > MOST_NAMES ? ', ...' : ''}`
 }
 
 const MOST_NAMES = 40

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { HostError } from '../http/errors.ts'
 import type { User } from '../kernel/user.ts'
-import type { AdmitCaller } from '../mcp/calls/call.ts'
+import type { AuthorizeCaller } from '../mcp/calls/call.ts'
 import type { McpRoute } from '../mcp/routes/routes.ts'
 import {
   encodeError,
@@ -54,8 +54,8 @@ export interface Connector {
 interface Connecting extends ServeDependencies {
   readonly name: string
   readonly sessions: Pick<SessionRegistry, 'calls' | 'end' | 'open'>
-  readonly admit: AdmitCaller
-  watchCaller(caller: Parameters<AdmitCaller>[0], end: () => void): () => void
+  readonly authorize: AuthorizeCaller
+  watchCaller(caller: Parameters<AuthorizeCaller>[0], end: () => void): () => void
 }
 
 interface Refused {
@@ -99,7 +99,7 @@ export function connectClient(
   take: (message: ValidMessage) => boolean = () => false,
 ): Connection {
   const caller = { route, params, user }
-  host.admit(caller)
+  host.authorize(caller)
   const sender = { headers, user }
   let session: Session | undefined
   let closed = false

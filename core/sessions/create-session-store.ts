@@ -524,7 +524,7 @@ const useStep = (holder: string, own: readonly IdleMark[], ttl: number): SetStep
   ttl,
 })
 
-/** Computes the number of sessions that each holder loses. SessionOwners with most sessions lose first. */
+/** Computes the number of sessions that each holder loses. Holders with the most idle sessions lose first. */
 function shareOut(
   holders: ReadonlyArray<{ readonly member: string; readonly score: number }>,
   count: number,

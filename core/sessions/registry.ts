@@ -4,7 +4,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { withTimeout } from '../http/clock.ts'
 import { HostError, shuttingDown } from '../http/errors.ts'
 import { sameUser } from '../kernel/user.ts'
-import type { AdmitCaller, Offer, RequestInfo } from '../mcp/calls/call.ts'
+import type { AuthorizeCaller, Offer, RequestInfo } from '../mcp/calls/call.ts'
 import { limitOwnerOf } from '../mcp/client-limits.ts'
 import type { McpRoute } from '../mcp/routes/routes.ts'
 import type { RequestId } from '../mcp/wire/protocol.ts'
@@ -28,11 +28,11 @@ export interface RegistrySettings {
   readonly paths: readonly string[]
   readonly feedOn: (route: McpRoute) => ChangeFeed
   readonly makeOffer: (facts: RequestInfo) => Offer | Promise<Offer>
-  readonly admit: AdmitCaller
+  readonly authorize: AuthorizeCaller
 }
 
 export interface SessionRegistry {
-  /** Opens a session. Throws like `admit`, `tooManyRequests` above the owner's limit, `unavailable` during shutdown. */
+  /** Opens a session. Throws like `authorize`, `tooManyRequests` above the owner's limit, `unavailable` during shutdown. */
   open(facts: RequestInfo, transport: string): Promise<Session>
   /**
    * Finds the caller's session. Throws `sessionNotFound`, `forbidden` for another user's session, `invalidRequest` for
@@ -59,7 +59,7 @@ const STORE_TIMEOUT = 5_000
 const NO_HEADERS: RequestInfo['headers'] = Object.freeze({})
 
 export function createSessionRegistry(settings: RegistrySettings) {
-  const { node, ids, paths, feedOn, makeOffer, admit } = settings
+  const { node, ids, paths, feedOn, makeOffer, authorize } = settings
   const { name, store, peers, events, limits, log, clock, metrics, sessions: byDigest } = node
   const sessions = new Map<string, Session>()
   const owners = new SessionOwners<Session>()
@@ -117,7 +117,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
 
   async function open(facts: RequestInfo, transport: string): Promise<Session> {
     try {
-      return await openAdmitted(facts, transport)
+      return await openAuthorized(facts, transport)
     } catch (thrown) {
       if (HostError.is(thrown)) throw thrown
       log.error({ code: 'MH1410', err: thrown, route: facts.route.path }, 'a session could not be opened')
@@ -125,9 +125,9 @@ export function createSessionRegistry(settings: RegistrySettings) {
     }
   }
 
-  async function openAdmitted(facts: RequestInfo, transport: string): Promise<Session> {
+  async function openAuthorized(facts: RequestInfo, transport: string): Promise<Session> {
     refuseWhenReleased()
-    if (!facts.admitted) admit(facts)
+    if (!facts.authorized) authorize(facts)
     const { route, params, user, ip } = facts
     const id = ids.create(ownerOf(facts), clock.now())
     const digest = digestOf(id)
@@ -208,7 +208,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     const { opening, home } = record
     const { user, headers, ip, params } = opening
     const signal = () => new AbortController().signal
-    const facts = { route: caller.route, params, user, headers, ip, signal, admitted: true as const }
+    const facts = { route: caller.route, params, user, headers, ip, signal, authorized: true as const }
     const session = await build(facts, { id, digest, callbacks, opening, home, version: 0 })
     applyRecord(session, record, name)
     return session
@@ -284,7 +284,7 @@ export function createSessionRegistry(settings: RegistrySettings) {
     open,
     calls: createRunningCalls(limits),
     find(id, caller, transport, requests = []) {
-      if (!caller.admitted) admit(caller)
+      if (!caller.authorized) authorize(caller)
       const session = sessions.get(id)
       if (session && session.offer.route !== caller.route) throw sessionNotFound()
       // The signature of an id covers its owner, so ownership is checked before the store request.

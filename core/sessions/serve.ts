@@ -74,7 +74,7 @@ async function serveRequest(
   try {
     if (session) {
       if (method === 'initialize' && session.revision !== undefined) {
-        throw new HostError('invalidRequest', { detail: 'the session is initialized already' })
+        throw new HostError('invalidRequest', { detail: 'the session is already initialized' })
       }
       if (!session.startCall(id, reply)) throw running(id)
       stage = 'started'

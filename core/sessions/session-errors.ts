@@ -23,17 +23,17 @@ export const tooManySessions = () =>
 
 export const sessionNotFound = () => new HostError('sessionNotFound', { detail: 'open a new one with initialize' })
 
-export const notOwner = () => new HostError('forbidden', { detail: 'the session is not yours' })
+export const notOwner = () => new HostError('forbidden', { detail: 'the session belongs to another user' })
 
 export const restoring = () =>
   new HostError('unavailable', { detail: 'sessions are being restored; try again', headers: { 'Retry-After': '2' } })
 
 export const running = (id: RequestId) =>
-  new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` })
+  new HostError('invalidRequest', { detail: `request ${JSON.stringify(id)} is already running` })
 
 export const maybeRunning = (id: RequestId) =>
   new HostError('unavailable', {
-    detail: `the node that possibly runs a request with the id ${JSON.stringify(id)} does not respond; try again`,
+    detail: `the node that may be running the request ${JSON.stringify(id)} does not respond; try again`,
     headers: { 'Retry-After': '1' },
   })
 

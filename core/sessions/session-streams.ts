@@ -68,7 +68,7 @@ export interface StreamParts extends StreamsSettings, FollowerParts {
   isStandalone(session: Session, stream: ResumableStream): boolean
 }
 
-export function createParts(
+export function createStreamParts(
   settings: StreamsSettings & FollowerParts,
   written: (session: Session, stream: string) => void,
 ): StreamParts {
@@ -123,7 +123,7 @@ export function createParts(
 
 /** Another node has the standalone stream; readers here stay open and silent. */
 function release(session: Session, epoch: number) {
-  session.relievedEpoch = Math.max(session.relievedEpoch, epoch)
+  session.supersededEpoch = Math.max(session.supersededEpoch, epoch)
   if (!session.claim || session.claim.epoch >= epoch) return
   const { stream } = session.claim
   session.claim = undefined
@@ -150,7 +150,7 @@ export function createSessionStreams(
       if (tasks.size === 0) waiting.delete(stream)
     }
   }
-  const parts = createParts({ ...settings, whenWritten }, followers.notify)
+  const parts = createStreamParts({ ...settings, whenWritten }, followers.notify)
 
   const checkComplete = async (session: Session, { stream, seq }: EventId) => {
     if (!(await hasAllAfter(events(session), session.digest, stream, seq))) throw eventsExpired()
@@ -278,7 +278,7 @@ async function takeOverStream(parts: StreamParts, session: Session, name: string
   const place = previous?.bus || undefined
   const stream = await connect(parts, session, { name, epoch, place, startedUntil: resumed?.last, isGapless })
   parts.addStandalone(session, stream)
-  if (session.relievedEpoch > epoch) {
+  if (session.supersededEpoch > epoch) {
     // Another node has taken over and sent a notification.
     session.disconnect()
     stream.abandon(true)

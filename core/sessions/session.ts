@@ -83,7 +83,7 @@ export class Session implements CallSession, RequestSender, Linked {
   isUnrestored = false
   claim: { readonly stream: string; readonly epoch: number } | undefined
   /** The newest claim by another node; 0: none. */
-  relievedEpoch = 0
+  supersededEpoch = 0
   revision: Revision | undefined
   client: ClientInfo = NO_CLIENT
   logLevel: LogLevel = 'info'

@@ -25,7 +25,7 @@ export interface RouteStores {
 
 interface SessionsSettings
   extends Pick<ThisNode, 'limits' | 'log' | 'clock'>,
-    Pick<RegistrySettings, 'ids' | 'makeOffer' | 'admit'> {
+    Pick<RegistrySettings, 'ids' | 'makeOffer' | 'authorize'> {
   readonly routes: readonly McpRoute[]
   readonly storesOn: (route: McpRoute) => RouteStores
   readonly noPeers: Peers
@@ -89,7 +89,7 @@ const joinStreams = (on: (route: McpRoute) => SessionStreams): SessionStreams =>
 })
 
 export function createSessionsByRoute(settings: SessionsSettings) {
-  const { routes, storesOn, limits, ids, log, clock, makeOffer, admit, metrics, requestIdKeys } = settings
+  const { routes, storesOn, limits, ids, log, clock, makeOffer, authorize, metrics, requestIdKeys } = settings
   const feeds = new Map<ChangeBus, ChangeFeed>()
   const watching = createWatchCounter()
   function feedOn(route: McpRoute): ChangeFeed {
@@ -118,7 +118,7 @@ export function createSessionsByRoute(settings: SessionsSettings) {
       sessions: new Map(),
     }
     sessionMetrics.watch(node.name, node.sessions)
-    const { registry, start } = createSessionRegistry({ node, ids, paths, feedOn, makeOffer, admit })
+    const { registry, start } = createSessionRegistry({ node, ids, paths, feedOn, makeOffer, authorize })
     const streams = createSessionStreams({ node, registry })
     return { routes, registry, streams, start: () => start(streams.receiveFromPeer) }
   })

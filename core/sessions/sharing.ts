@@ -72,7 +72,7 @@ function checkShared({ routes, isFilled, sharedOn, ownKeys, suggest, report }: S
         new StartError('MH1402', `its sessions are shared between nodes, but ${why}`, { at: ['routes', route.path] }),
       )
     if (shared === true && !isFilled('peers', route)) {
-      const fix = `fill the slot \`peers\` on this route, or enable ${suggest('peers')}`
+      const fix = `provide \`peers\` on this route, or enable ${suggest('peers')}`
       refuse(`no plugin provides \`peers\`, which sends messages between nodes; ${fix}`)
     }
     if (ownKeys) refuse(`the keys that sign session ids are temporary keys of this process; ${MAKE_SECRET}`)

@@ -8,7 +8,7 @@ import type { Session, ThisNode } from './session.ts'
 import { maybeRunning, notOwner, restoring, running, sessionNotFound } from './session-errors.ts'
 import type { SessionOpening, SessionRecord, SessionStore } from './session-store.ts'
 
-export type Caller = Pick<RequestInfo, 'route' | 'params' | 'user' | 'ip' | 'admitted'>
+export type Caller = Pick<RequestInfo, 'route' | 'params' | 'user' | 'ip' | 'authorized'>
 
 export const sameParams = (a: Caller['params'], b: Caller['params']) =>
   Object.keys({ ...a, ...b }).every(name => a[name] === b[name])

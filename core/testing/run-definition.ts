@@ -139,7 +139,7 @@ async function sendCall(
   const facts = { route, params: settings.params ?? {}, user, headers, ip: '127.0.0.1', signal: () => signal }
   const offer = await services.makeOffer({
     ...facts,
-    admitted: true,
+    authorized: true,
     ...(session !== undefined && { sessionId: session }),
   })
   const handshake = isHandshakeRevision(revision)

@@ -201,7 +201,7 @@ function openTestHost({ host, prepared, log, services, routes }: Started): TestH
   function token(user: TestUser = {}, { route = first(), expiresIn = 3_600 }: TokenSettings = {}): string {
     const found = host.inspect(route)
     if (!found)
-      throw new Error(`nothing is served at ${route}; there are: ${host.routes.map(({ path }) => path).join(', ')}`)
+      throw new Error(`nothing is served at ${route}; available: ${host.routes.map(({ path }) => path).join(', ')}`)
     const resource = services?.slot('protectedResource', found.route).resourceOf(found.route, found.params) ?? ''
     return prepared.issue(found.route.path, user, resource, expiresIn)
   }

@@ -33,7 +33,7 @@ export function createInMemoryTransport() {
     connect(path: string, who: Who = {}): End {
       const connectTo = routes.get(path)
       if (connectTo) return connectTo(who)
-      throw new Error(`no sessions are served at ${path}; there are: ${[...routes.keys()].join(', ')}`)
+      throw new Error(`no sessions are served at ${path}; available: ${[...routes.keys()].join(', ')}`)
     },
   }
 }

@@ -62,10 +62,10 @@ function createVerifier(host: InternalHost, options: FilledAuthIntrospection, pa
   function problemOf(claims: Claims): string | undefined {
     const { exp, nbf, iss, token_type: type } = claims
     const seconds = clock.now() / 1_000
-    if (exp !== undefined && (!isTime(exp) || exp + CLOCK_TOLERANCE <= seconds)) return 'the token expired'
+    if (exp !== undefined && (!isTime(exp) || exp + CLOCK_TOLERANCE <= seconds)) return 'the token has expired'
     if (nbf !== undefined && (!isTime(nbf) || nbf > seconds + CLOCK_TOLERANCE))
       return 'the token is not valid yet (nbf)'
-    if (iss !== undefined && issuer !== undefined && iss !== issuer) return 'the token is of another issuer'
+    if (iss !== undefined && issuer !== undefined && iss !== issuer) return 'the token is from another issuer'
     if (type === undefined || String(type).toLowerCase() === 'bearer') return undefined
     if (String(type).toLowerCase() !== 'dpop') return 'the token is neither a bearer token nor a DPoP token'
     return isObject(claims['cnf']) && typeof claims['cnf']['jkt'] === 'string'

@@ -22,9 +22,9 @@ function warnOfIssuerMismatch(host: InternalHost, { issuers }: Profile): void {
   const listed = host.routes.flatMap(route => host.services.slot('protectedResource', route).serversOf?.(route) ?? [])
   const others = [...new Set(listed)].filter(server => !issuers.has(server))
   if (others.length === 0 || issuers.size === 0) return
-  const what = `the metadata sends clients to ${others.join(', ')}, and tokens of ${[...issuers.keys()].join(', ')} are accepted`
+  const what = `the metadata names ${others.join(', ')}, but only tokens from ${[...issuers.keys()].join(', ')} are accepted`
   host.report(
-    new StartError('MH2010', `${what}; write the same issuers in both places`, { at: host.config.at }),
+    new StartError('MH2010', `${what}; configure the same issuers in both places`, { at: host.config.at }),
     'warning',
   )
 }

@@ -50,7 +50,7 @@ function requireIssuerName({ authority, issuer, jwksUri, keys, secret }: IssuerO
   const sources = Object.entries({ authority, jwksUri, keys, secret }).flatMap(([name, value]) =>
     value === undefined ? [] : [name],
   )
-  if (sources.length > 1) throw invalid(`${sources.join(' and ')} exclude each other: configure one source of keys`)
+  if (sources.length > 1) throw invalid(`${sources.join(' and ')} cannot be combined; configure one source of keys`)
   if (sources.length === 0) throw invalid(NO_KEYS)
   if (authority !== undefined && issuer !== undefined && authority !== issuer) {
     throw invalid('authority already names the issuer: omit issuer, or set issuer and jwksUri')
@@ -75,7 +75,7 @@ function readAlgorithms({ secret }: IssuerOptions, listed: readonly Algorithm[] 
   const accepted = (listed ?? possible).filter(algorithm => possible.includes(algorithm))
   if (accepted.length === 0) {
     const kind = secret === undefined ? 'public keys' : 'a secret'
-    throw new StartError('MH2003', `none of the algorithms works with ${kind}; take from ${possible.join(', ')}`, {
+    throw new StartError('MH2003', `none of the algorithms works with ${kind}; use one of ${possible.join(', ')}`, {
       at,
     })
   }
@@ -266,7 +266,7 @@ function checkOwnIssuers(
   const uncovered = routes.filter(route => !found.has(route)).map(({ path }) => path)
   if (issuers.size > 0) {
     if (found.size > 0 || routes.length === 0) return
-    const why = 'this host issues no tokens here; enable auth-bridge, or omit it'
+    const why = 'no route of this plugin has tokens of this host; enable auth-bridge, or omit ownIssuer'
     report(new StartError('MH2006', why, { at: [...at, 'ownIssuer'] }))
     return
   }

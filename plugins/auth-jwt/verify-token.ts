@@ -44,7 +44,7 @@ function headerProblem({ crit, typ, alg, kid }: Claims, issuer: Issuer): string 
 /** Times in seconds. jsonwebtoken checks `exp` and `nbf` only if they are present. */
 function lifetimeProblem({ exp, iat, nbf }: Claims, now: number, tolerance: number): string | undefined {
   if (!isTime(exp)) return 'the token has no expiry time (exp)'
-  if (exp + tolerance <= now) return 'the token expired'
+  if (exp + tolerance <= now) return 'the token has expired'
   if (nbf !== undefined && (!isTime(nbf) || nbf > now + tolerance)) return 'the token is not valid yet (nbf)'
   if (iat !== undefined && (!isTime(iat) || iat > now + tolerance)) return 'the token was issued in the future (iat)'
   return undefined
@@ -111,7 +111,7 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
     if ('refused' in parsed) return { ...parsed, foreign: true }
     const { header, claims } = parsed
     const issuer = issuerOf(claims, own)
-    if (!issuer) return { refused: 'the token is of another issuer', foreign: true }
+    if (!issuer) return { refused: 'the token is from another issuer', foreign: true }
     const problem = headerProblem(header, issuer)
     if (problem !== undefined) return { refused: problem }
     // Checks claims before keys, so that invalid tokens cause no request to the issuer.

@@ -77,7 +77,7 @@ function shownSkills(view: View): ShownSkills {
   return shown
 }
 
-type Admit = (call: Call, item: CatalogItem) => void
+type Authorize = (call: Call, item: CatalogItem) => void
 type Answer = (call: Call) => object
 
 /** Milliseconds that clients can cache a result, as for lists of the protocol. */
@@ -138,18 +138,18 @@ function listSkills(call: Call): object {
 }
 
 const getSkill =
-  (admit: Admit): Answer =>
+  (authorize: Authorize): Answer =>
   call => {
     const uri = readUri(call, 'the SKILL.md of a skill')
     const item = call.view.resources.get(uri)
-    if (item && skillFileOf(item.definition)?.skill) admit(call, item)
+    if (item && skillFileOf(item.definition)?.skill) authorize(call, item)
     const skill = shownSkills(call.view).byUri.get(uri)
     if (!skill) throw new HostError('invalidParams', { detail: `no skill is served at ${shown(uri)}`, data: { uri } })
     return { skill, ...cacheHints(call) }
   }
 
 const readFolder =
-  (admit: Admit): Answer =>
+  (authorize: Authorize): Answer =>
   call => {
     const uri = readUri(call, 'a folder')
     const folder = shownSkills(call.view).folders.get(uri)
@@ -159,7 +159,7 @@ const readFolder =
       throw new HostError('invalidParams', { detail, data: { uri } })
     }
     const { entries, hidden } = folder
-    if (entries.size === 0 && hidden) admit(call, hidden)
+    if (entries.size === 0 && hidden) authorize(call, hidden)
     const uris = [...entries.keys()].sort()
     const from = pageStart(uris, call.params['cursor'])
     const page = uris.slice(from, from + PAGE_ENTRIES)
@@ -170,8 +170,8 @@ const readFolder =
     }
   }
 
-export const createMethods = (admit: Admit): Readonly<Record<string, Answer>> => ({
+export const createMethods = (authorize: Authorize): Readonly<Record<string, Answer>> => ({
   'skills/list': listSkills,
-  'skills/get': getSkill(admit),
-  'resources/directory/read': readFolder(admit),
+  'skills/get': getSkill(authorize),
+  'resources/directory/read': readFolder(authorize),
 })

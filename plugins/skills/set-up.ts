@@ -1,6 +1,6 @@
 // Reads the skills folder, contributes its files, and replaces them on reload.
 import { resolve } from 'node:path'
-import { createAdmission } from '../../core/auth.ts'
+import { createItemAuthorizer } from '../../core/auth.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { StartError } from '../../core/plugin.ts'
 import { changedBetween, type Snapshot, snapshotOf } from './definitions.ts'
@@ -39,7 +39,7 @@ export async function setUpSkills(host: InternalHost, options: SkillsOptions): P
   const served = host.toolset(current.resources)
   host.extension(EXTENSION, {
     settings: { directoryRead: true },
-    methods: createMethods((call, item) => createAdmission(host.services)(call, item)),
+    methods: createMethods((call, item) => createItemAuthorizer(host.services)(call, item)),
     // Clients need not declare the extension (SEP-2640, "Capability Negotiation").
     clientMustDeclare: false,
   })

@@ -307,7 +307,7 @@ export class TaskRun {
     const outcome = JSON.stringify((JSON.parse(response) as { readonly result: object }).result)
     if (Buffer.byteLength(outcome) <= settings.maxSize) return { state: 'completed', outcome }
     const detail = `the result is larger than the limit of ${settings.maxSize} bytes`
-    throw new HostError('internal', { detail }).within200()
+    throw new HostError('internal', { detail }).withStatus200()
   }
 
   #receive(message: string) {
@@ -376,7 +376,7 @@ const FIX_STORE = 'check the task store; results are stored as soon as it respon
 const STOP_MESSAGES = { closing: 'the server is shutting down', late: 'the task has reached its time limit' }
 
 const noRoom = (detail: string) => () =>
-  failedWith(new HostError('internal', { detail, data: { reason: 'no-room' } }).within200())
+  failedWith(new HostError('internal', { detail, data: { reason: 'no-room' } }).withStatus200())
 
 /** An outcome that is small enough to be stored in every case. */
 const NO_ROOM = {

@@ -1,4 +1,4 @@
-// Named policies for tools, resources and prompts: fills the slot `access`.
+// Named policies for tools, resources and prompts: provides the slot `access`.
 
 import type { User } from '../../core/index.ts'
 import { definePlugin, type InternalHost } from '../../core/internal.ts'
@@ -7,7 +7,7 @@ import { requestIdIn } from '../../core/transport.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
 import { lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
-import { compilePolicy, createHolder, denialFor, type Path, type Report, type Requirement } from './requirement.ts'
+import { compilePolicy, createGrantReader, denialFor, type Path, type Report, type Requirement } from './requirement.ts'
 import { createRouteAccess, logShadow, type RouteAccess } from './route-access.ts'
 
 export type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
@@ -15,7 +15,7 @@ export type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 function compileRule(rule: AuthorizeRule, at: Path, { policies }: Rules, report: Report): Requirement {
   const policy = rule === true ? {} : rule
   if (typeof policy !== 'string') return compilePolicy(policy)
-  const otherwise = ` (a scope or a role is { scope: '${policy}' } or { role: '${policy}' })`
+  const otherwise = ` (for a scope or a role, write { scope: '${policy}' } or { role: '${policy}' })`
   return policyNamed(policy, { policies, at, report, otherwise })
 }
 
@@ -31,9 +31,9 @@ function compileAuthorize(routes: readonly Route[], rules: Rules, report: Report
 function explain(item: CatalogItem, user: User | undefined, access: RouteAccess): string[] {
   const { sources, listed } = access.ruleOf(item)
   if (sources.length === 0) return ['no rule and no access: open to every caller of the route']
-  const held = access.held(user)
+  const grants = access.grants(user)
   const lines = sources.map(({ name, requirement, mode }) => {
-    const denial = denialFor(requirement, held)
+    const denial = denialFor(requirement, grants)
     const verdict = denial ? denial.reason : 'met'
     return `${name} needs ${requirement.text}: ${verdict}${mode === 'shadow' ? ' (shadow: not enforced)' : ''}`
   })
@@ -43,10 +43,10 @@ function explain(item: CatalogItem, user: User | undefined, access: RouteAccess)
 function includingScopes(
   hierarchy: Readonly<Record<string, readonly string[]>>,
 ): ReadonlyMap<string, readonly string[]> {
-  const held = createHolder(hierarchy)
+  const grantsOf = createGrantReader(hierarchy)
   const found = new Map<string, string[]>()
   for (const scope of Object.keys(hierarchy).sort()) {
-    for (const below of held({ scopes: [scope], roles: [], claims: {} }).scopes) {
+    for (const below of grantsOf({ scopes: [scope], roles: [], claims: {} }).scopes) {
       if (below !== scope) found.set(below, [...(found.get(below) ?? []), scope])
     }
   }
@@ -76,7 +76,7 @@ function compile(options: FilledToolPolicy, host: InternalHost, report: Report) 
   return {
     options,
     rules,
-    holderOf: createHolder(options.scopeHierarchy ?? {}),
+    grantsOf: createGrantReader(options.scopeHierarchy ?? {}),
     including: includingScopes(options.scopeHierarchy ?? {}),
     hasShadow: rules.mode === 'shadow' || rules.list.some(({ mode }) => mode === 'shadow'),
     authorize,
@@ -88,11 +88,11 @@ function compile(options: FilledToolPolicy, host: InternalHost, report: Report) 
 
 type Compiled = ReturnType<typeof compile>
 
-function accessOn({ access, rules, holderOf }: Compiled, host: InternalHost, route: Route): RouteAccess {
+function accessOn({ access, rules, grantsOf }: Compiled, host: InternalHost, route: Route): RouteAccess {
   const known = access.get(route)
   if (known) return known
   const scopes = host.services.slot('protectedResource', route).scopesOf(route)
-  const made = createRouteAccess({ path: route.path, rules, holderOf, scopes })
+  const made = createRouteAccess({ path: route.path, rules, grantsOf, scopes })
   access.set(route, made)
   return made
 }
@@ -113,8 +113,8 @@ function setup(host: InternalHost, options: FilledToolPolicy) {
   host.provide('access', {
     by: host.name,
     audienceOf: (user, route) => on(route).audienceOf(user),
-    authorize: (rule, user) => denialFor(now.requirementOf(rule), user && now.holderOf(user)),
-    scopesToEnter: (rule, user) => now.requirementOf(rule).standingOf(now.holderOf(user)).needed,
+    authorize: (rule, user) => denialFor(now.requirementOf(rule), user && now.grantsOf(user)),
+    scopesToEnter: (rule, user) => now.requirementOf(rule).evaluate(now.grantsOf(user)).needed,
     deniesInBody: () => now.options.onDenied === 'error',
     denied({ method, headers, user, offer: { route } }, item, { reason, scopes }) {
       const { key, kind } = item

@@ -66,7 +66,7 @@ function lintHierarchy({ host, services, access, routeScopes, options }: LintSub
       if (named.has(name)) continue
       const near = nearest(name, named)
       const hint = near === undefined ? '' : `; did you mean "${near}"?`
-      const why = `"${name}" is in no rule, no route and not in scopesSupported, so including it has no effect${hint}`
+      const why = `"${name}" is in no rule, no route and no scopesSupported, so including it has no effect${hint}`
       host.report(new StartError('MH2722', why, { at: [...host.config.at, 'scopeHierarchy', scope, index] }), 'warning')
     }
   }
@@ -135,7 +135,7 @@ function lintTools({ host, services, rules, access }: LintSubject, route: McpRou
   const report = (of: object) =>
     host.log.warn(
       { code: 'MH2725', route: route.path, ...of },
-      'A destructive tool, or a toolset with unknown tools, has neither rule nor access',
+      'A destructive tool, or a toolset with unknown tools, has no rule and no access',
     )
   for (const item of items) {
     const isDestructive = item.kind === 'tools' && item.definition.annotations?.destructiveHint === true
@@ -162,7 +162,7 @@ function lintShadow({ host, rules, access }: LintSubject, items: Items) {
   if (shadowed.size > 0 || rules.mode === 'shadow') {
     host.log.warn(
       { code: 'MH2726', rules: [...shadowed] },
-      'shadow mode: these are decided and logged, but NOT enforced',
+      'shadow mode: these rules are evaluated and logged, but NOT enforced',
     )
   }
 }

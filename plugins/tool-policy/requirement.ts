@@ -6,18 +6,18 @@ import type { Denial } from '../../core/plugin.ts'
 import type { ClaimValue, Policy } from './options.ts'
 
 /** The scopes of a caller, including all implied scopes. */
-export interface Held {
+export interface Grants {
   readonly scopes: ReadonlySet<string>
   readonly roles: readonly string[]
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-export interface Standing {
+export interface Evaluation {
   /** Every required scope, including those that the caller has. */
   readonly needed: readonly string[]
   readonly missingScopes: readonly string[]
   /** Requirements that no scope satisfies, in words. */
-  readonly missingElse: readonly string[]
+  readonly missingOther: readonly string[]
 }
 
 export interface Requirement {
@@ -25,7 +25,7 @@ export interface Requirement {
   readonly text: string
   readonly parts: readonly string[]
   readonly scopes: readonly string[]
-  standingOf(held: Held): Standing
+  evaluate(grants: Grants): Evaluation
 }
 
 export type Path = InternalHost['config']['at']
@@ -33,37 +33,37 @@ export type Path = InternalHost['config']['at']
 const list = <T>(value: T | readonly T[] | undefined): readonly T[] =>
   value === undefined ? [] : Array.isArray(value) ? (value as readonly T[]) : [value as T]
 const unique = (names: readonly string[]) => [...new Set(names)]
-const isMet = ({ missingScopes, missingElse }: Standing) => missingScopes.length + missingElse.length === 0
-const joined = (standings: readonly Standing[]): Standing => ({
-  needed: unique(standings.flatMap(({ needed }) => needed)),
-  missingScopes: unique(standings.flatMap(({ missingScopes }) => missingScopes)),
-  missingElse: unique(standings.flatMap(({ missingElse }) => missingElse)),
+const isMet = ({ missingScopes, missingOther }: Evaluation) => missingScopes.length + missingOther.length === 0
+const joined = (evaluations: readonly Evaluation[]): Evaluation => ({
+  needed: unique(evaluations.flatMap(({ needed }) => needed)),
+  missingScopes: unique(evaluations.flatMap(({ missingScopes }) => missingScopes)),
+  missingOther: unique(evaluations.flatMap(({ missingOther }) => missingOther)),
 })
 
-const met: Standing = { needed: [], missingScopes: [], missingElse: [] }
+const met: Evaluation = { needed: [], missingScopes: [], missingOther: [] }
 
 const need = (
   id: string,
   text: string,
-  standingOf: Requirement['standingOf'],
+  evaluate: Requirement['evaluate'],
   scopes: readonly string[] = [],
-): Requirement => ({ id, text, parts: [text], scopes, standingOf })
+): Requirement => ({ id, text, parts: [text], scopes, evaluate })
 
 /** Creates a requirement that no scope satisfies. */
-const needElse = (id: string, text: string, isMet: (held: Held) => boolean) =>
-  need(id, text, held => (isMet(held) ? met : { ...met, missingElse: [text] }))
+const needOther = (id: string, text: string, isMet: (grants: Grants) => boolean) =>
+  need(id, text, grants => (isMet(grants) ? met : { ...met, missingOther: [text] }))
 
 /** `claim`: a claim that can contain the scope, too, as a list or a space-separated string (RFC 8693 section 4.2). */
 function needScope(scope: string, claim?: string): Requirement {
   const isClaimed = (value: unknown) => (typeof value === 'string' ? value.split(' ') : list(value)).includes(scope)
-  const isHeld = ({ scopes, claims }: Held) =>
+  const isHeld = ({ scopes, claims }: Grants) =>
     scopes.has(scope) || (claim !== undefined && isClaimed(claimAt(claims, claim)))
-  const standingOf = (held: Held) => ({ ...met, needed: [scope], missingScopes: isHeld(held) ? [] : [scope] })
-  return need(`${claim ?? ''} scope ${scope}`, `scope "${scope}"`, standingOf, [scope])
+  const evaluate = (grants: Grants) => ({ ...met, needed: [scope], missingScopes: isHeld(grants) ? [] : [scope] })
+  return need(`${claim ?? ''} scope ${scope}`, `scope "${scope}"`, evaluate, [scope])
 }
 
 const needRole = (role: string): Requirement =>
-  needElse(`role ${role}`, `role "${role}"`, ({ roles }) => roles.includes(role))
+  needOther(`role ${role}`, `role "${role}"`, ({ roles }) => roles.includes(role))
 
 /** One scope, or all scopes of a space-separated string. */
 const needScopes = (text: string, claim: string): Requirement =>
@@ -72,7 +72,7 @@ const needScopes = (text: string, claim: string): Requirement =>
 function needClaim(name: string, values: readonly ClaimValue[]): Requirement {
   if (name === 'scope' || name === 'scp') return anyOf(values.map(value => needScopes(String(value), name)))
   const text = `claim "${name}" = ${values.map(value => JSON.stringify(value)).join(' or ')}`
-  return needElse(`claim ${JSON.stringify([name, values])}`, text, ({ claims }) =>
+  return needOther(`claim ${JSON.stringify([name, values])}`, text, ({ claims }) =>
     list(claimAt(claims, name)).some(entry => values.includes(entry as ClaimValue)),
   )
 }
@@ -85,32 +85,32 @@ export function allOf(parts: readonly Requirement[]): Requirement {
     text: parts.map(({ text }) => text).join(' and ') || 'any signed-in caller',
     parts: unique(parts.flatMap(({ parts }) => parts)),
     scopes: unique(parts.flatMap(({ scopes }) => scopes)),
-    standingOf: held => joined(parts.map(part => part.standingOf(held))),
+    evaluate: grants => joined(parts.map(part => part.evaluate(grants))),
   }
 }
 
 /** True if fewer parts are missing. Parts without a scope count most. */
-const isNearer = (one: Standing, other: Standing) =>
-  one.missingElse.length - other.missingElse.length < 0 ||
-  (one.missingElse.length === other.missingElse.length && one.missingScopes.length < other.missingScopes.length)
+const isNearer = (one: Evaluation, other: Evaluation) =>
+  one.missingOther.length - other.missingOther.length < 0 ||
+  (one.missingOther.length === other.missingOther.length && one.missingScopes.length < other.missingScopes.length)
 
 function anyOf(parts: readonly Requirement[]): Requirement {
   const [only] = parts
   if (only && parts.length === 1) return only
   const text = `(${parts.map(({ text }) => text).join(' or ')})`
-  const standingOf = (held: Held) =>
-    parts.map(part => part.standingOf(held)).reduce((best, next) => (isNearer(next, best) ? next : best))
+  const evaluate = (grants: Grants) =>
+    parts.map(part => part.evaluate(grants)).reduce((best, next) => (isNearer(next, best) ? next : best))
   const id = `any ${JSON.stringify(parts.map(part => part.id))}`
-  return need(id, text, standingOf, unique(parts.flatMap(({ scopes }) => scopes)))
+  return need(id, text, evaluate, unique(parts.flatMap(({ scopes }) => scopes)))
 }
 
 /** The requirement of an `access` that is no policy. `isScope`: false if the metadata lists only other scopes. */
 export function needScopeOrRole(name: string, isScope: boolean): Requirement {
-  const { standingOf } = anyOf([needScope(name), needRole(name)])
+  const { evaluate } = anyOf([needScope(name), needRole(name)])
   const text = `scope or role "${name}"`
-  return need(`${isScope ? 'scope or role' : 'role or scope'} ${name}`, text, held => {
-    const standing = standingOf(held)
-    return isMet(standing) || isScope ? standing : { ...met, missingElse: [text] }
+  return need(`${isScope ? 'scope or role' : 'role or scope'} ${name}`, text, grants => {
+    const evaluation = evaluate(grants)
+    return isMet(evaluation) || isScope ? evaluation : { ...met, missingOther: [text] }
   })
 }
 
@@ -126,9 +126,9 @@ export function compilePolicy({ scope, role, claim = {}, anyOf: alternatives, al
   ])
 }
 
-export function createHolder(
+export function createGrantReader(
   hierarchy: Readonly<Record<string, readonly string[]>>,
-): (user: Pick<User, 'scopes' | 'roles' | 'claims'>) => Held {
+): (user: Pick<User, 'scopes' | 'roles' | 'claims'>) => Grants {
   const included = new Map(Object.entries(hierarchy))
   return ({ scopes, roles, claims }) => {
     const all = new Set(scopes)
@@ -138,13 +138,13 @@ export function createHolder(
   }
 }
 
-const NOTHING: Held = { scopes: new Set(), roles: [], claims: {} }
+const NOTHING: Grants = { scopes: new Set(), roles: [], claims: {} }
 
-export function denialFor({ standingOf }: Requirement, held: Held | undefined): Denial | undefined {
-  const standing = standingOf(held ?? NOTHING)
-  const { needed, missingScopes, missingElse } = standing
-  if (!held) return { reason: 'no token', scopes: needed, listed: false }
-  if (isMet(standing)) return undefined
-  const lacks = [...missingScopes.map(scope => `scope "${scope}"`), ...missingElse].join(', ')
+export function denialFor({ evaluate }: Requirement, grants: Grants | undefined): Denial | undefined {
+  const evaluation = evaluate(grants ?? NOTHING)
+  const { needed, missingScopes, missingOther } = evaluation
+  if (!grants) return { reason: 'no token', scopes: needed, listed: false }
+  if (isMet(evaluation)) return undefined
+  const lacks = [...missingScopes.map(scope => `scope "${scope}"`), ...missingOther].join(', ')
   return { reason: `lacks ${lacks}`, scopes: missingScopes.length > 0 ? needed : [], listed: false }
 }

@@ -4,18 +4,18 @@ import type { User } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
 import { type Audience, type Call, type CatalogItem, type Denial, isObject } from '../../core/plugin.ts'
 import { type ItemRule, type Rules, ruleOf } from './item-rules.ts'
-import { denialFor, type Held, type Requirement } from './requirement.ts'
+import { denialFor, type Grants, type Requirement } from './requirement.ts'
 
 export type RouteAccess = ReturnType<typeof createRouteAccess>
 
 interface RouteAccessSettings {
   readonly path: string
   readonly rules: Rules
-  readonly holderOf: (user: User) => Held
+  readonly grantsOf: (user: User) => Grants
   readonly scopes: readonly string[] | undefined
 }
 
-export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccessSettings) {
+export function createRouteAccess({ path, rules, grantsOf, scopes }: RouteAccessSettings) {
   const items = new WeakMap<CatalogItem, ItemRule>()
   const requirements = new Map<string, Requirement>()
   const numbers = new Map<string, number>()
@@ -44,10 +44,10 @@ export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccess
   }
 
   function createAudience(user: User | undefined): Audience {
-    const held = user && holderOf(user)
+    const grants = user && grantsOf(user)
     const denials = new Map<string, Denial | undefined>()
     function denialOf(requirement: Requirement): Denial | undefined {
-      if (!denials.has(requirement.id)) denials.set(requirement.id, denialFor(requirement, held))
+      if (!denials.has(requirement.id)) denials.set(requirement.id, denialFor(requirement, grants))
       return denials.get(requirement.id)
     }
     const outcomes = [...requirements.values()].map(requirement => outcome(denialOf(requirement)))
@@ -72,7 +72,7 @@ export function createRouteAccess({ path, rules, holderOf, scopes }: RouteAccess
       return audience
     },
     ruleOf: itemRule,
-    held: (user: User | undefined): Held | undefined => user && holderOf(user),
+    grants: (user: User | undefined): Grants | undefined => user && grantsOf(user),
   }
 }
 
@@ -102,7 +102,7 @@ export function logShadow(host: InternalHost, accessOf: (call: Call) => RouteAcc
     const access = accessOf(call)
     for (const item of access ? itemsOf(call) : []) {
       const { shadow } = access?.ruleOf(item) ?? {}
-      const denial = shadow && denialFor(shadow, access?.held(call.user))
+      const denial = shadow && denialFor(shadow, access?.grants(call.user))
       if (!denial) continue
       const { user, method, offer } = call
       host.log.info(

@@ -44,7 +44,7 @@ function createMessagePost(host: Transport, route: McpRoute, maxConcurrent: numb
       throw new HostError('sessionIdMissing', { detail: 'send one sessionId parameter' })
     }
     const { params, user } = ctx.state
-    return host.sessions.find(sessionId, { route, params, user, ip: ctx.ip, admitted: true }, host.name)
+    return host.sessions.find(sessionId, { route, params, user, ip: ctx.ip, authorized: true }, host.name)
   }
 
   /** Handles messages. Throws `tooManyRequests` and `unavailable` before any request begins. */
@@ -109,7 +109,7 @@ function createStreamGet(host: Transport, route: McpRoute) {
     const { params, user } = ctx.state
     const { headers } = ctx.req as { headers: IncomingHttpHeaders }
     const signal = () => new AbortController().signal
-    const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
+    const facts = { route, params, user, headers, ip: ctx.ip, signal, authorized: true as const }
     const session = await host.sessions.open(facts, host.name)
     const release = session.use()
     ctx.respond = false

@@ -13,7 +13,7 @@ export type { ServedLine } from './serve-line.ts'
 type Params = Readonly<Record<string, string>>
 
 interface Served {
-  admit(params: Params): void
+  authorize(params: Params): void
   serve(params: Params, ends: StdioEnds): ServedLine
 }
 
@@ -39,7 +39,7 @@ export function createStdioTransport() {
     addListen(host)
     for (const route of host.routes) {
       served.set(route.path, {
-        admit: params => host.services.admit({ route, params, user }),
+        authorize: params => host.services.authorize({ route, params, user }),
         serve: (params, ends) => serveLine(transportOf(host), { route, params, user, maxConcurrent }, ends),
       })
     }
@@ -53,7 +53,7 @@ export function createStdioTransport() {
     plugin,
     routes: (): readonly string[] => [...served.keys()],
     /** Checks access. Throws like `connect`, but does not connect. */
-    admit: (path: string, params: Params): void => on(path).admit(params),
+    authorize: (path: string, params: Params): void => on(path).authorize(params),
     /** Connects a client. Throws a HostError `unauthorized` or `forbidden`, or an Error if the plugin is off there. */
     connect: (path: string, params: Params, ends: StdioEnds): ServedLine => on(path).serve(params, ends),
   }

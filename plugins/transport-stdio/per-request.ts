@@ -28,7 +28,9 @@ export function createPerRequest(host: Transport, { route, params, user, maxConc
 
   function check(id: RequestId) {
     if (running.has(id)) {
-      throw new HostError('invalidRequest', { detail: `a request with the id ${JSON.stringify(id)} is running` })
+      throw new HostError('invalidRequest', {
+        detail: `request ${JSON.stringify(id)} is already running`,
+      })
     }
     if (running.size >= maxConcurrent) {
       throw new HostError('tooManyRequests', { detail: `at most ${maxConcurrent} concurrent requests` })

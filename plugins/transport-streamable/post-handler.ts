@@ -52,7 +52,7 @@ export function createPostHandler(host: Transport, route: McpRoute) {
     const { revision, client, logLevel } = meta
     let exchange: PostExchange | undefined
     const signal = () => exchange?.cancellation.signal ?? AbortSignal.abort()
-    const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
+    const facts = { route, params, user, headers, ip: ctx.ip, signal, authorized: true as const }
     const sender = { headers, user, state, refusalRecorded: requests.length === 1 }
     const checkCall = isModernRevision(revision) ? checkToolHeaders : undefined
     // Fields are listed, because a spread costs more than the rest of this function.

@@ -33,7 +33,7 @@ export function findSession(
   const id = ctx.req.headers['mcp-session-id']
   if (typeof id !== 'string') throw new HostError('sessionIdMissing', { detail: sessionHint(ctx) })
   const { params, user } = ctx.state
-  return host.sessions.find(id, { route, params, user, ip: ctx.ip, admitted: true }, host.name, requests)
+  return host.sessions.find(id, { route, params, user, ip: ctx.ip, authorized: true }, host.name, requests)
 }
 
 /** Throws `unsupportedVersion` for a version header without a handshake version. The session continues. */
@@ -59,7 +59,7 @@ export function createSessionPostHandler(host: Transport, route: McpRoute, conte
     const { params, user } = ctx.state
     const { headers } = ctx.req
     const signal = () => new AbortController().signal
-    const facts = { route, params, user, headers, ip: ctx.ip, signal, admitted: true as const }
+    const facts = { route, params, user, headers, ip: ctx.ip, signal, authorized: true as const }
     const session = await host.sessions.open(facts, host.name)
     try {
       await serveAll(session, [message], ctx, false)
@@ -95,7 +95,7 @@ export function createSessionPostHandler(host: Transport, route: McpRoute, conte
     const session = found instanceof Promise ? await found : found
     try {
       if (isInitialize && session.revision !== undefined) {
-        throw new HostError('invalidRequest', { detail: 'the session is initialized already' })
+        throw new HostError('invalidRequest', { detail: 'the session is already initialized' })
       }
       if (batch) requireBatches(session.revision)
       for (const message of messages) if (message.kind !== 'request') await receiveMessage(session, message)

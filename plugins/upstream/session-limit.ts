@@ -57,7 +57,7 @@ export class SessionLimit {
     throw limitError()
   }
 
-  /** Takes the slot of `replaced`, which ends before the new session begins. */
+  /** Takes the slot of `evicted`, which ends before the new session begins. */
   take(one: LimitedSession, evicted: LimitedSession | undefined): void {
     if (evicted) {
       this.#sessions.delete(evicted)

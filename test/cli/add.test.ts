@@ -45,7 +45,7 @@ describe('mcp-host add', () => {
       const test = read(`test/get_weather.${kind}.test.ts`)
       expect(test).to.include(`import { getWeather } from '../${kind}s/get_weather.ts'`)
       expect(`${test}${read(`${kind}s/get_weather.ts`)}`).to.not.match(/example_?name/i)
-      expect(printed).to.match(/made \S+\nmade \S+\nmcp\.config\.yaml .*$/)
+      expect(printed).to.match(/created \S+\ncreated \S+\nmcp\.config\.yaml .*$/)
     })
   }
 
@@ -152,7 +152,7 @@ describe('mcp-host add', () => {
       [['tool', 'a\u001b[2J'], '\\u001b'],
       [
         ['tols', 'x'],
-        '"tols" cannot be added: tool, resource, prompt, plugin, openapi, upstream; did you mean "tool"?',
+        'cannot add "tols"; give one of tool, resource, prompt, plugin, openapi, upstream; did you mean "tool"?',
       ],
       [['plugin', 'cors'], '"cors" is a built-in plugin'],
     ] as const) {

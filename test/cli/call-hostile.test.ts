@@ -333,10 +333,10 @@ describe('mcp-host call and list with a malicious server', () => {
     const required = await run(['call', 'backups'], { 'tools/list': tools, 'tools/call': failing(-32_021) })
     expect(required.stderr).to.match(/^mcp-host: error \w+: the server returned error -32021: m/)
     const unknown = await run(['call', 'nothing'], { 'tools/list': tools, 'tools/call': failing(-32_602) })
-    expect(unknown.stderr).to.match(/^mcp-host: error \w+: the server has no tool "nothing"; there are: backup/)
+    expect(unknown.stderr).to.match(/^mcp-host: error \w+: the server has no tool "nothing"; available: backup/)
     const pages = { 'tools/list': { tools: [tool('create_page')] }, 'tools/call': failing(-32_602) }
     expect((await run(['call', 'creat_page'], pages)).stderr).to.match(/did you mean "create_page"/)
-    expect((await run(['call', 'delete_page'], pages)).stderr).to.match(/no tool "delete_page"; there are: create_page/)
+    expect((await run(['call', 'delete_page'], pages)).stderr).to.match(/no tool "delete_page"; available: create_page/)
     for (const ended of [required, unknown]) {
       expectPlain(ended)
       expect([ended.code, ended.stderr.trimEnd().split('\n')]).to.satisfy(

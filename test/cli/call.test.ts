@@ -217,7 +217,7 @@ describe('mcp-host call and list', () => {
       [['{"a":'], 'the arguments are not JSON: '],
       [['@none.json'], 'the arguments cannot be read: ENOENT'],
       [['{}', 'a=1'], 'unexpected "a=1" after the JSON arguments'],
-      [['--timeout', '0'], '--timeout is a number of seconds, at most 86400'],
+      [['--timeout', '0'], '--timeout must be a number of seconds, at most 86400'],
     ] as const
     const ends = await Promise.all(cases.map(([args]) => run('call', url, 'types', ...args)))
     ends.forEach(({ code, stdout, stderr }, index) => {

@@ -67,8 +67,8 @@ describe('each command as a process', () => {
     [['diff', '-'], 2, /^mcp-host: error \w+: stdin is not JSON/m, 'none'],
     [['schema'], 0, /^\{[\s\S]*"transport-streamable"/],
     [['audit', 'verify', 'gone.jsonl'], 2, /^mcp-host: error \w+: gone\.jsonl: there is no such file/],
-    [['init', 'made', '--yes'], 0, /Made made in made/],
-    [['add', 'tool', 'one'], 0, /^made \S*one\./m],
+    [['init', 'made', '--yes'], 0, /Created made in made/],
+    [['add', 'tool', 'one'], 0, /^created \S*one\./m],
     [['report', '-', '--json'], 0, /"calls": 1,/, callLine('2026-11-20T10:00:00.000Z')],
     [['tasks', 'URL', '--header', 'X-User: ann'], 0, /^no tasks; /],
     [['list', 'URL'], 0, /\n\nTools\n {2}echo\n/],
@@ -155,7 +155,7 @@ describe('each command as a process', () => {
     // Up or down, to Redis: from a file, or from memory.
     child.stdin.write(isBuiltin('node:sqlite') ? '\u001b[B' : '\u001b[A')
     child.stdin.write('\r')
-    expect((await ended).stdout).to.include('Made asked in asked')
+    expect((await ended).stdout).to.include('Created asked in asked')
     expect(await readFile(join(folder, 'asked/mcp.config.yaml'), 'utf8')).to.include('cluster-redis')
 
     const other = startInTerminal(['init', 'left'], folder, { CI: '' })

@@ -130,23 +130,15 @@ describe('mcp-host', () => {
     const folder = await makeFolder({})
     const [asked, bare] = await Promise.all([runCli(['--help'], folder), runCli([], folder)])
     expect(asked.stdout).to.match(USAGE)
-    const [, serve = '', watch = '', call = ''] =
-      /^Serve\n([\s\S]*)^Watch\n([\s\S]*)^Connect\n([\s\S]*)^Shell\n {2}completion /m.exec(asked.stdout) ?? []
+    const [, serve = '', check = '', review = '', monitor = '', call = ''] =
+      /^Serve\n([\s\S]*)^Check\n([\s\S]*)^Review\n([\s\S]*)^Monitor\n([\s\S]*)^Connect\n([\s\S]*)^Shell\n {2}completion /m.exec(
+        asked.stdout,
+      ) ?? []
     const commandsOf = (group: string) => [...group.matchAll(/^ {2}(\w+) /gm)].map(([, verb]) => verb)
-    expect(commandsOf(serve)).to.deep.equal([
-      'start',
-      'dev',
-      'stdio',
-      'openapi',
-      'check',
-      'explain',
-      'lock',
-      'accept',
-      'diff',
-      'schema',
-      'audit',
-    ])
-    expect(commandsOf(watch)).to.deep.equal(['report', 'tasks'])
+    expect(commandsOf(serve)).to.deep.equal(['start', 'dev', 'stdio'])
+    expect(commandsOf(check)).to.deep.equal(['openapi', 'check', 'explain', 'schema'])
+    expect(commandsOf(review)).to.deep.equal(['lock', 'accept', 'diff', 'audit'])
+    expect(commandsOf(monitor)).to.deep.equal(['report', 'tasks'])
     expect(commandsOf(call)).to.deep.equal([
       'list',
       'call',
@@ -182,24 +174,24 @@ describe('mcp-host', () => {
   for (const [what, args, message, usage] of [
     ['an unknown command', ['constructor'], 'unknown command "constructor"', SEE_HELP],
     ['a mistyped command', ['strat'], 'unknown command "strat"; did you mean "start"?', SEE_HELP],
-    ['an option without a command', ['--json'], "Unknown option '--json'; a command comes first", SEE_HELP],
-    ['an unknown option', ['start', '--zzzz', '1'], "Unknown option '--zzzz' of start", USAGE_OF_START],
+    ['an option without a command', ['--json'], "unknown option '--json'; give a command first", SEE_HELP],
+    ['an unknown option', ['start', '--zzzz', '1'], "unknown option '--zzzz' of start", USAGE_OF_START],
     [
       'a mistyped option',
       ['start', '--confg=a'],
-      "Unknown option '--confg' of start; did you mean '--config'?",
+      "unknown option '--confg' of start; did you mean '--config'?",
       USAGE_OF_START,
     ],
-    ["another command's option", ['start', '--interval', '1'], "Unknown option '--interval' of start", USAGE_OF_START],
-    ['an option without its value', ['start', '--config'], "Option '--config <file>' needs a value", USAGE_OF_START],
-    ['an option for a value', ['start', '-c', '--verbose'], "Option '-c <file>' needs a value", USAGE_OF_START],
+    ["another command's option", ['start', '--interval', '1'], "unknown option '--interval' of start", USAGE_OF_START],
+    ['an option without its value', ['start', '--config'], "option '--config <file>' requires a value", USAGE_OF_START],
+    ['an option for a value', ['start', '-c', '--verbose'], "option '-c <file>' requires a value", USAGE_OF_START],
     [
       'a value that is none of the choices',
       ['start', '--log-format=pritty'],
       '--log-format is "pritty"; give one of json, pretty; did you mean "pretty"?',
       USAGE_OF_START,
     ],
-    ['a value of a switch', ['start', '--verbose=1'], "Option '--verbose' takes no value", USAGE_OF_START],
+    ['a value of a switch', ['start', '--verbose=1'], "option '--verbose' takes no value", USAGE_OF_START],
     ['a second command', ['start', 'check'], 'unexpected "check"', USAGE_OF_START],
     ['a missing argument', ['login'], 'URL is missing', /^Usage: mcp-host login URL \[options\]$/m],
   ] as const) {

@@ -190,7 +190,7 @@ describe('mcp-host connect', () => {
     const args = ['connect', 'cursor', URL_GIVEN, '--name', 'srv', '--write', '--yes']
     const { stdout } = await runCli(args, folder, { HOME: folder })
     expect(stdout.replaceAll('\n', '')).not.to.match(/[\p{Cc}\u202e]/u)
-    expect(stdout).to.contain('- the entry "srv" that is there\n')
+    expect(stdout).to.contain('- the existing entry "srv"\n')
   })
 
   it('prints the target of a link, and the part of a URL that looks like a secret', async () => {

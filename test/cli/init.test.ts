@@ -238,7 +238,7 @@ describe('mcp-host init', () => {
     expect(read('mcp.config.ts')).to.include("name: 'shop'")
     for (const line of ['package.json  scripts.mcp:dev: mcp-host dev', '.gitignore  state/', 'tsconfig.json  new file'])
       expect(printed).to.include(`  + ${line}\n`)
-    expect(printed.indexOf('  + ')).to.be.lessThan(printed.indexOf('Made shop'))
+    expect(printed.indexOf('  + ')).to.be.lessThan(printed.indexOf('Created shop'))
     expect(printed).to.include('  npm run mcp:test\n  npx mcp-host dev\n')
     expect(printed).to.include(`Backup of the previous version: ${join(folder, 'package.json')}.bak`)
     // For `import` in TypeScript files of a CommonJS package.

@@ -41,7 +41,7 @@ describe('mcp-host lock', () => {
     expect(Object.keys(JSON.parse(text))).to.deep.equal(['format', 'hash', 'server', 'atRunTime', 'routes'])
     expect(text).not.to.contain('long enough to be one')
     const again = await runCli(['lock'], folder)
-    expect(again.stdout).to.equal('mcp.lock.json: 1 address, 2 tools (as it was)\n')
+    expect(again.stdout).to.equal('mcp.lock.json: 1 address, 2 tools (unchanged)\n')
     expect(await readFile(lock, 'utf8')).to.equal(text)
     expect((await readdir(folder)).sort()).to.deep.equal(['mcp.config.mjs', 'mcp.lock.json', 'package.json'])
   })
@@ -63,7 +63,7 @@ describe('mcp-host lock', () => {
     const { stdout } = await runCli(['lock'], folder)
     expect(stdout).to.equal(
       'mcp.lock.json: 1 address, 2 tools (1 breaking, 1 may break)\n' +
-        'Not locked: configureSession can change at run time what each caller is offered.\n',
+        'Not locked: configureSession can change what each caller is offered at run time.\n',
     )
   })
 

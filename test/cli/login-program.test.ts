@@ -91,7 +91,7 @@ describe('mcp-host login as a program, with client_credentials', () => {
       const { code, stdout, stderr } = await desk.run(['login', desk.url, ...PROGRAM, ...args])
       expect([code, stdout]).to.deep.equal([2, ''])
       expect(stderr).to.match(
-        /^mcp-host: error \w+: Unknown option '--client-secret' of login: .* set MCP_HOST_CLIENT_SECRET, or use --client-secret-file <file>/,
+        /^mcp-host: error \w+: unknown option '--client-secret' of login: .* set MCP_HOST_CLIENT_SECRET, or use --client-secret-file <file>/,
       )
       expectNoSecret([stderr], [SECRET])
     }

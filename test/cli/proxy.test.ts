@@ -194,7 +194,7 @@ describe('mcp-host proxy', () => {
     }
     for (let id = 1; id <= 1_000; id++) client.say({ id, method: 'tools/call', params: { name: 'x', ...meta() } })
     client.say({ id: 1, method: 'ping' })
-    expect((await client.until(({ id }) => id === 1)).error?.message).to.include('is running')
+    expect((await client.until(({ id }) => id === 1)).error?.message).to.include('is already running')
     expect((await client.request(1_001, 'ping')).error?.message).to.equal('at most 1000 requests wait at once')
     client.relay.end()
     await client.relay.ended

@@ -50,7 +50,7 @@ describe('mcp-host stdio', () => {
     expect(await serve(two, '/t')).to.deep.equal(['other'])
     expect(await serve(two, '/t/:which?')).to.deep.equal(['other'])
     expect(await serve(two, '/t/all')).to.include('noisy')
-    const known = 'there are: /mcp, /t/:which?, /x/:must'
+    const known = 'available: /mcp, /t/:which?, /x/:must'
     expect(await refusalOf(two)).to.include(`--route; ${known}`)
     expect(await refusalOf(two, '/nowhere'))
       .to.include('2: --route')

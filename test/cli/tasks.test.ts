@@ -62,7 +62,7 @@ describe('mcp-host tasks', () => {
     expect(both.code).to.equal(2)
     const none = await runCli(['tasks', `${url}/off`], folder, { MCP_HOST_HOME: folder })
     expect(none.code).to.equal(1)
-    expect(none.stderr).to.include('it has no tasks')
+    expect(none.stderr).to.include('it does not support tasks')
   })
 
   const startCall = (tool: string, ...more: string[]) =>

@@ -105,7 +105,7 @@ const UNFIT: ReadonlyArray<readonly [options: object, found: string, fix: string
   [{ loginTimeoutMs: 1e12 }, 'loginTimeoutMs is 1000000000000', 'to 2147483647'],
   [{ loginTimeoutMs: '60s' }, 'loginTimeoutMs is "60s"', 'milliseconds'],
   [{ redirectURI: 'http://127.0.0.1/cb' }, 'unknown option redirectURI', 'did you mean redirectUri?'],
-  [{ issuer: 'https://as.example' }, 'unknown option issuer', 'there are: serverUrl'],
+  [{ issuer: 'https://as.example' }, 'unknown option issuer', 'available: serverUrl'],
   [{ networkPolicy: { allowedHosts: [] } }, 'unknown option networkPolicy.allowedHosts', 'networkPolicy.allowHosts?'],
   [{ networkPolicy: { allowHosts: 'a' } }, 'networkPolicy.allowHosts is "a"', 'a list of texts'],
   [

@@ -129,7 +129,7 @@ describe('session shared by all nodes', () => {
     const { finish } = await puppet.call('once')
     const refused = await b?.request('ping', {}, { id: 7 })
     expect(refused?.status).to.equal(400)
-    expect(refused?.message.error.message).to.include('a request with the id 7 is running')
+    expect(refused?.message.error.message).to.include('request 7 is already running')
     finish('done')
     await (await call).rest()
     expect((await b?.request('ping', {}, { id: 7 }))?.status).to.equal(200)

@@ -52,7 +52,7 @@ function faultOf({ text, whole }: Shown, verbs: ReadonlyMap<string, Command>): s
     return undefined
   } catch (error) {
     const [said = ''] = String(error).split('\n')
-    return !whole && /is missing|needs a value/.test(said) ? undefined : said
+    return !whole && /is missing|requires a value/.test(said) ? undefined : said
   }
 }
 

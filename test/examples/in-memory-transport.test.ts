@@ -184,7 +184,7 @@ describe('examples/in-memory-transport', () => {
   })
 
   it('reports a route without sessions', () => {
-    expect(() => connect('/per-request')).to.throw('no sessions are served at /per-request; there are: /, /:tenant')
+    expect(() => connect('/per-request')).to.throw('no sessions are served at /per-request; available: /, /:tenant')
   })
 
   it('finishes running calls when the host closes, then closes its end', async () => {

@@ -43,7 +43,7 @@ describe('hints in error messages', () => {
 
   it('404 for an unknown category lists the categories of an open route', async () => {
     expect(await messageAt('/t/clok')).to.equal(
-      'Not found: nothing is served at this path; at /t/:category there are: clock, stock, admin',
+      'Not found: nothing is served at this path; at /t/:category available: clock, stock, admin',
     )
   })
 

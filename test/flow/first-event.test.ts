@@ -142,7 +142,7 @@ describe('Last-Event-ID validation', () => {
   it('rejects an id of a session of another user with 403', async () => {
     const ids = await finishedStream(session, 'secret')
     const answer = await session.get(ids[0], { 'X-User': 'bob' })
-    expect([answer.status, await answer.text()].join(' ')).to.match(/^403 .*not yours/)
+    expect([answer.status, await answer.text()].join(' ')).to.match(/^403 .*another user/)
     const anonymous = await session.get(ids[0], { 'X-User': '' })
     expect([anonymous.status, await anonymous.text()].join(' ')).to.match(/^403 /)
   })

@@ -58,7 +58,7 @@ describe('authorization of non-HTTP transports', () => {
   for (const [user, kind] of KINDS) {
     const who = user?.subject ?? 'an anonymous caller'
     it(`${who} gets ${kind ?? 'no error'} from admission, offers and sessions`, async () => {
-      expect(await kindOf(() => services.admit(facts(user)))).to.equal(kind)
+      expect(await kindOf(() => services.authorize(facts(user)))).to.equal(kind)
       expect(await kindOf(() => services.makeOffer(facts(user)))).to.equal(kind)
       expect(await kindOf(() => services.sessions.open(facts(user), 'wire'))).to.equal(kind)
     })
@@ -82,7 +82,7 @@ describe('authorization of non-HTTP transports', () => {
     expect(lines[0]).to.include({ level: 'info', denied: 'route', route: '/', reason: 'lacks scope "use"' })
   })
 
-  it('does not check an admitted caller again', async () => {
-    expect(await kindOf(() => services.makeOffer({ ...facts(BOB), admitted: true }))).to.equal(undefined)
+  it('does not check an authorized caller again', async () => {
+    expect(await kindOf(() => services.makeOffer({ ...facts(BOB), authorized: true }))).to.equal(undefined)
   })
 })

@@ -47,7 +47,7 @@ const MISTAKES: ReadonlyArray<readonly [what: string, setup: (host: InternalHost
         h.provide('eventStore', store)
         h.provide('eventStore', store)
       },
-      ["it fills the eventStore of routes['/'] twice"],
+      ["it provides eventStore for routes['/'] twice"],
     ],
     ['an extension without its parts', h => loose(h).extension(ID), [ID, 'found nothing', 'an object']],
     ['an unknown part', adding({ method: {} }), [ID, 'method: unknown option', 'did you mean "methods"?']],

@@ -281,7 +281,7 @@ describe('Tool concurrency limit', () => {
     expect(textOf(first)).to.match(/^held.*120 ms$/)
     expect([held.runs.length, held.runs[0]?.signal.aborted]).to.deep.equal([1, true])
     const second = await modern(url, 'held', 'behind')
-    const why = 'it waited 120 ms in the queue and did not start; at most 1 call of it can run at once'
+    const why = 'it did not start within 120 ms; at most 1 call of this tool can run at once'
     expect([second.message.result.isError, textOf(second)]).to.deep.equal([
       true,
       `held: The call took too long: ${why}`,

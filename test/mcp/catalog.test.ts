@@ -163,7 +163,7 @@ describe('host.tools.add and remove at run time', () => {
     expect(() => tools.add(tool('a'), { toolset: 'two' })).to.throw(twice('a', 'toolset "one"', 'toolset "two"'))
     expect(() => tools.add(tool('new'), { toolset: 'two' })).to.throw(twice('new', 'toolset "two"', 'every route'))
     expect(() => tools.add(tool('c'), { toolset: 'three' })).to.throw(
-      'there is no toolset "three"; there are: one, two',
+      'there is no toolset "three"; available: one, two',
     )
     expect(() => tools.add(tool('bad', { input: { type: 'array' } }))).to.throw(/tool "bad".*must be "object"/)
     expect(() => tools.add(tool('shut', { access: 'admin' }))).to.throw(/"admin"/)

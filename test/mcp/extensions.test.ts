@@ -243,7 +243,7 @@ describe('Invalid protocol extension', () => {
     await expectStopped(withPlugins(twice), /plugins\.other.*"com\.example\/jobs": plugins\.one/)
     const types: Extension = { results: { 'tools/call': ['job'] } }
     const clash = { one: adding(ID, types), other: adding('com.example/works', types) }
-    await expectStopped(withPlugins(clash), 'the result "job" of tools/call has another meaning here')
+    await expectStopped(withPlugins(clash), 'the result "job" of tools/call is already used on this route')
   })
 
   it('is registered separately for each set of plugin options', async () => {

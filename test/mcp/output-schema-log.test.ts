@@ -15,7 +15,9 @@ describe('Output schema violation in the log', () => {
     const [failure] = log
       .filter(({ level }) => level === 'error')
       .map(({ err }) => describeFailure(err, { fullStack: false, directory: process.cwd() }))
-    expect(failure?.message).to.match(/^odd broke its output schema: \(result\): must be a number, was "text"/)
+    expect(failure?.message).to.match(
+      /^the result of odd does not match its output schema: \(result\): must be a number, was "text"/,
+    )
     expect(failure).not.to.have.any.keys('at', 'stack', 'hidden')
   })
 })

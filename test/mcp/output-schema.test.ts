@@ -161,7 +161,7 @@ describe('Structured content', () => {
       expect([isError, content]).to.deep.equal([true, [{ type: 'text', text: `${name} failed` }]])
       const failures = log.filter(({ level }) => level === 'error').map(({ err }) => String(err))
       expect(failures).to.have.length(1)
-      expect(failures[0]).to.include(`${name} broke its output schema`)
+      expect(failures[0]).to.include(`the result of ${name} does not match its output schema`)
     })
   }
 

@@ -143,7 +143,12 @@ describe('Plugin additions', () => {
         for (const route of host.routes) host.provide('changeBus', slot('changeBus', route))
       })
     })
-    await expectStopped(withPlugins({ late }), /plugins\.late.*the slot changeBus is filled in setup/, undefined, 1)
+    await expectStopped(
+      withPlugins({ late }),
+      /plugins\.late.*host\.provide(.changeBus.) must be called in setup/,
+      undefined,
+      1,
+    )
   })
 
   it('list contributed definitions, except on routes where the plugin is off', async () => {

@@ -253,7 +253,7 @@ describe('Output schema', () => {
     it(`of ${name} fails the call for ${String(JSON.stringify(value))} and logs it`, async () => {
       expect(await call(name, value)).to.deep.equal({ content: [text(`${name} failed`)], isError: true })
       expect(errors()).to.have.length(1)
-      expect(errors()[0]).to.match(new RegExp(`^${name} broke its output schema: `))
+      expect(errors()[0]).to.match(new RegExp(`^the result of ${name} does not match its output schema: `))
     })
   }
 

@@ -166,7 +166,7 @@ describe('Tool key of a plugin', () => {
       plugin(host => host.toolKey('page', pageKey), { toolKeys: { page: { ...schema } } })
     const shared = plugin(host => host.toolKey('page', pageKey), { toolKeys })
     const other = plugin(host => host.toolKey('page', pageKey), { toolKeys })
-    const both = 'plugins.two: the tool key "page" is read by plugins.one already; disable one of them'
+    const both = 'plugins.two: the tool key "page" is already read by plugins.one; disable one of them'
     await expectStopped(withPlugins({ one: shared, two: other }), both)
     const clash = 'it declares the tool key "page", and so does one, with another schema'
     await expectStopped(withPlugins({ one: reading(PAGE), two: reading(LATER) }), clash)

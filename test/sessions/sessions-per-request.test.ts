@@ -122,7 +122,7 @@ describe('configureSession for one request', () => {
     [
       'names an unknown toolset',
       (_, session) => session.addToolset('silver'),
-      /^configureSession, route \/: there is no toolset "silver"; there are: basic, gold$/,
+      /^configureSession, route \/: there is no toolset "silver"; available: basic, gold$/,
     ],
     [
       'adds a name twice',

@@ -6,7 +6,7 @@ import { createChangeFeed } from '../../core/sessions/change-feed.ts'
 import type { StreamWriter } from '../../core/sessions/event-store.ts'
 import { createMemoryEventStore } from '../../core/sessions/memory-event-store.ts'
 import { Session, type SessionFields } from '../../core/sessions/session.ts'
-import { createParts, type StreamParts, takeOver } from '../../core/sessions/session-streams.ts'
+import { createStreamParts, type StreamParts, takeOver } from '../../core/sessions/session-streams.ts'
 import { eventually } from '../support/eventually.ts'
 import { createGate } from '../support/gate.ts'
 import { createMemoryChangeBus, createMemoryPeers } from '../support/memory-services.ts'
@@ -76,7 +76,7 @@ function openElsewhere(waitsAt: 'claimStream' | 'claim' | 'since', areGone = fal
   }
   const registry = { released: false }
   const settings = { node, registry, whenWritten: () => () => undefined } as unknown as StreamParts
-  const parts = createParts(settings, () => undefined)
+  const parts = createStreamParts(settings, () => undefined)
   return { session, parts, asked, goOn, places, subscribed: () => subscribed }
 }
 

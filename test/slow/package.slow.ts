@@ -321,6 +321,6 @@ describe('missing optional packages', () => {
       .to.include('or --yes')
       .and.include(lineFor('@clack/prompts'))
     const { text } = await runNode(folder, CLI, 'init', 'made', '--yes')
-    expect(text).to.include('Made made in made')
+    expect(text).to.include('Created made in made')
   })
 })

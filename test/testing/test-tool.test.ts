@@ -49,7 +49,7 @@ describe('testTool', () => {
   it('validates the result against the output schema and reports the hidden error', async () => {
     const { isError, text, error } = await testTool(add, { a: 13, b: 1 })
     expect({ isError, text }).to.deep.equal({ isError: true, text: 'add failed' })
-    expect(String(error)).to.include('broke its output schema')
+    expect(String(error)).to.include('does not match its output schema')
   })
 
   it('provides the upstream token of the test by audience, or none', async () => {

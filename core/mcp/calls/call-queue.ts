@@ -206,16 +206,15 @@ export class CallQueue implements Linked {
         signal.removeEventListener('abort', onAbort)
         this.#calls.delete(owner, entry)
       }
-      const onAbort = () => {
+      const fail = (error: Error) => {
         leaveQueue()
         this.#noteBusy()
-        reject(cancelled())
+        reject(error)
       }
+      const onAbort = () => fail(cancelled())
       const late = () => {
-        leaveQueue()
-        this.#noteBusy()
-        const why = `it waited ${timeout} ms in the queue and did not start; at most ${calls(most)} of it can run at once`
-        reject(new HostError('callTimeout', { detail: why }))
+        const why = `it did not start within ${timeout} ms; at most ${calls(most)} of this tool can run at once`
+        fail(new HostError('callTimeout', { detail: why }))
       }
       const timer = timeout === undefined ? undefined : clock.setTimeout(late, timeout)
       signal.addEventListener('abort', onAbort, { once: true })
@@ -231,8 +230,8 @@ export class CallQueue implements Linked {
   #checkSpace(owner: string) {
     const own = this.#calls.waitingOf(owner)
     if (own >= MAX_WAITING_CALLS_PER_OWNER) throw this.#full(`${calls(own)} of one user or address`)
-    const others = this.#calls.size - this.#calls.returning
-    if (others >= MAX_WAITING_CALLS) throw this.#full(calls(others))
+    const waiting = this.#calls.size - this.#calls.resuming
+    if (waiting >= MAX_WAITING_CALLS) throw this.#full(calls(waiting))
   }
 
   #full(waiting: string): HostError {

@@ -19,7 +19,7 @@ export interface RequestInfo {
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly ip: string
   /** True for HTTP requests that passed `authorize`. Otherwise the route's `authorize` is checked. */
-  readonly admitted?: true
+  readonly authorized?: true
   readonly sessionId?: string
   readonly choice?: ToolsetChoice | undefined
   /** Aborts when the request, or the session that it opens, ends. Created on demand. */
@@ -27,7 +27,7 @@ export interface RequestInfo {
 }
 
 /** Checks a route's `authorize`. Throws `unauthorized` if there is no user, `forbidden` if access is denied. */
-export type AdmitCaller = (caller: Pick<RequestInfo, 'params' | 'user'> & { readonly route: Route }) => void
+export type AuthorizeCaller = (caller: Pick<RequestInfo, 'params' | 'user'> & { readonly route: Route }) => void
 
 /** The serializable toolset choice of `configureSession`. */
 export interface ToolsetChoice {

@@ -51,7 +51,7 @@ export function createContextMembers(defaults: ReadonlyMap<string, { readonly va
       for (const route of routes) {
         const members = byRoute.get(route) ?? new Map()
         const other = members.get(name)
-        if (other) throw refuse(`is added by plugins.${other.plugin} already; disable one of them`)
+        if (other) throw refuse(`is already added by plugins.${other.plugin}; disable one of them`)
         byRoute.set(route, members.set(name, { create, plugin }))
       }
     },

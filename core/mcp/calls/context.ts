@@ -44,7 +44,7 @@ export interface HandlerSettings {
   readonly stateKeys: readonly Buffer[]
   readonly toolKeys: Pick<RouteToolKeys, 'chainOf'>
   readonly contextOn: (route: Route) => IsolatedCall['members'] & { readonly Context: ContextClass }
-  readonly admit: (call: Call, item: CatalogItem) => void
+  readonly authorize: (call: Call, item: CatalogItem) => void
 }
 
 /** Methods that support `input_required` (basic/patterns/mrtr, "Supported Requests"). */

@@ -130,11 +130,11 @@ function faultOf({ id, extension }: ExtensionRegistration, parts: RouteParts): s
   const filter = Object.keys(listenFilters).find(name => LISTEN_FILTERS.has(name) || parts.listenFilters.has(name))
   const pairs = Object.entries(results).flatMap(([method, types]) => types.map(type => [method, type] as const))
   const taken = pairs.find(([method, type]) => RESULT_TYPES.has(type) || parts.results.has(`${method} ${type}`))
-  if (!ID.test(id)) return 'an id is a reversed domain name and a name, such as "com.example/tasks"'
-  if (Object.hasOwn(parts.settings, id)) return 'it is added to this route already'
+  if (!ID.test(id)) return 'the id must be a reversed domain name, a slash and a name, such as "com.example/tasks"'
+  if (Object.hasOwn(parts.settings, id)) return 'it is already added to this route'
   if (stray !== undefined) return `nameHeaders names "${stray}", which is not one of its methods`
-  if (filter !== undefined) return `the filter "${filter}" of subscriptions/listen has another meaning here`
-  if (taken) return `the result "${taken[1]}" of ${taken[0]} has another meaning here`
+  if (filter !== undefined) return `the filter "${filter}" of subscriptions/listen is already used on this route`
+  if (taken) return `the result "${taken[1]}" of ${taken[0]} is already used on this route`
   return undefined
 }
 
@@ -159,7 +159,7 @@ export function createExtensions() {
       const owner = owners.get(id) ?? plugin
       const refuse = (fault: string) =>
         new StartError('MH1508', `plugins.${plugin}: extension "${id}": ${fault}`, { exitCode: 2 })
-      if (owner !== plugin) throw refuse(`plugins.${owner} adds one of this id`)
+      if (owner !== plugin) throw refuse(`plugins.${owner} already adds an extension with this id`)
       owners.set(id, plugin)
       const known = new KnownExtension(registration)
       for (const method of Object.keys(extension.results ?? {})) resultMethods.push({ ...registration, method })

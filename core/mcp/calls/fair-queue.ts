@@ -9,19 +9,19 @@ export interface Queued extends Linked {
 interface Share<Entry extends Queued> {
   slots: number
   paused: number
-  readonly returning: LinkedList<Entry>
+  readonly resuming: LinkedList<Entry>
   readonly waiting: LinkedList<Entry>
 }
 
 const listOf = <Entry extends Queued>(share: Share<Entry>, { isResuming }: Entry) =>
-  isResuming ? share.returning : share.waiting
+  isResuming ? share.resuming : share.waiting
 
 function firstOf<Entry extends Queued>(
-  { returning, waiting }: Share<Entry>,
+  { resuming, waiting }: Share<Entry>,
   fits: (entry: Entry) => boolean,
   depth: 'first' | 'all',
 ) {
-  for (const list of [returning, waiting])
+  for (const list of [resuming, waiting])
     for (const entry of list) {
       if (fits(entry)) return entry
       if (depth === 'first') break
@@ -33,7 +33,7 @@ export class FairQueue<Entry extends Queued> {
   readonly #shares = new Map<string, Share<Entry>>()
   #size = 0
   #slots = 0
-  #returning = 0
+  #resuming = 0
   #paused = 0
 
   get size(): number {
@@ -43,8 +43,8 @@ export class FairQueue<Entry extends Queued> {
   get slots(): number {
     return this.#slots
   }
-  get returning(): number {
-    return this.#returning
+  get resuming(): number {
+    return this.#resuming
   }
   get paused(): number {
     return this.#paused
@@ -52,7 +52,7 @@ export class FairQueue<Entry extends Queued> {
 
   waitingOf(owner: string): number {
     const share = this.#shares.get(owner)
-    return share ? share.returning.size + share.waiting.size : 0
+    return share ? share.resuming.size + share.waiting.size : 0
   }
   slotsOf(owner: string): number {
     return this.#shares.get(owner)?.slots ?? 0
@@ -64,14 +64,14 @@ export class FairQueue<Entry extends Queued> {
   add(owner: string, entry: Entry): void {
     listOf(this.#shareOf(owner), entry).add(entry)
     this.#size++
-    if (entry.isResuming) this.#returning++
+    if (entry.isResuming) this.#resuming++
   }
 
   delete(owner: string, entry: Entry): boolean {
     const share = this.#shares.get(owner)
     if (!share || !listOf(share, entry).delete(entry)) return false
     this.#size--
-    if (entry.isResuming) this.#returning--
+    if (entry.isResuming) this.#resuming--
     this.#forgetIdle(owner)
     return true
   }
@@ -104,7 +104,7 @@ export class FairQueue<Entry extends Queued> {
   }
 
   /**
-   * Tests the first returning and the first waiting entry of each owner. `depth` `all`: tests all entries, for
+   * Tests the first resuming and the first waiting entry of each owner. `depth` `all`: tests all entries, for
    * conditions that can differ between entries of one owner.
    */
   next(fits: (entry: Entry) => boolean, depth: 'first' | 'all' = 'first'): Entry | undefined {
@@ -123,7 +123,7 @@ export class FairQueue<Entry extends Queued> {
   #shareOf(owner: string): Share<Entry> {
     const known = this.#shares.get(owner)
     if (known) return known
-    const share = { slots: 0, paused: 0, returning: new LinkedList<Entry>(), waiting: new LinkedList<Entry>() }
+    const share = { slots: 0, paused: 0, resuming: new LinkedList<Entry>(), waiting: new LinkedList<Entry>() }
     this.#shares.set(owner, share)
     return share
   }

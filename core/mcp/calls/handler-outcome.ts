@@ -24,10 +24,10 @@ export function afterHandler(
 
 /** Throws the error with status 200, except a missing capability, an ended login (401) and unknown errors. */
 export function throwFailure(error: unknown): never {
-  if (ToolError.is(error)) throw new HostError('internal', { detail: error.message }).within200()
+  if (ToolError.is(error)) throw new HostError('internal', { detail: error.message }).withStatus200()
   if (!HostError.is(error)) throw error
   const isChallenge = error.kind === 'unauthorized' && error.headers?.['WWW-Authenticate'] !== undefined
-  throw isChallenge || error.kind === 'missingCapability' ? error : error.within200()
+  throw isChallenge || error.kind === 'missingCapability' ? error : error.withStatus200()
 }
 
 /** Milliseconds after the abort before a running handler is logged. */

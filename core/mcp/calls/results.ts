@@ -14,7 +14,7 @@ import type {
 import type { RevisionRules } from '../wire/revisions.ts'
 
 /** Removes the stack of a TypeError in a handler result: all frames belong to the host. */
-export function withoutStack(error: unknown): unknown {
+function withoutStack(error: unknown): unknown {
   if (error instanceof TypeError) error.stack = `${error.name}: ${error.message}`
   return error
 }

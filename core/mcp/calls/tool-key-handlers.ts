@@ -67,7 +67,7 @@ export function createToolKeys() {
       for (const route of routes) {
         const ofRoute = getOrCreate(owners, route, () => new Map<string, string>())
         const owner = ofRoute.get(name)
-        if (owner !== undefined) throw refuse(`is read by plugins.${owner} already; disable one of them`)
+        if (owner !== undefined) throw refuse(`is already read by plugins.${owner}; disable one of them`)
         ofRoute.set(name, plugin)
         on(route).set(name, key)
       }

@@ -122,7 +122,7 @@ export function createCatalog(toolsets: ReadonlyMap<string, readonly Definition[
 
   function itemsIn(toolset: string): Map<string, CatalogItem> {
     const items = sets.get(toolset)
-    if (!items) throw new Error(`there is no toolset "${toolset}"; there are: ${names().join(', ')}`)
+    if (!items) throw new Error(`there is no toolset "${toolset}"; available: ${names().join(', ')}`)
     return items
   }
 

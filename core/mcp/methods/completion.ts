@@ -28,7 +28,7 @@ function findItem(call: Call, settings: HandlerSettings): PromptItem | ResourceI
       ref.type === 'ref/prompt' ? `unknown prompt "${shown(ref.name)}"` : `unknown resource "${shown(ref.uri)}"`,
     )
   }
-  settings.admit(call, item)
+  settings.authorize(call, item)
   return item
 }
 

@@ -27,7 +27,7 @@ export function getPrompt(call: Call, settings: HandlerSettings): object | Promi
   const { name, arguments: given = {} } = paramsOf(call, 'prompts/get')
   const item = call.view.prompts.get(name)
   if (!item) throw new HostError('invalidParams', { detail: `unknown prompt "${shown(name)}"` })
-  settings.admit(call, item)
+  settings.authorize(call, item)
   const { definition } = item
   const args = checkArguments(definition, given)
   const handler = definition.handler as (args: Record<string, string>, ctx: CallContext) => unknown

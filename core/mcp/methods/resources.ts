@@ -58,7 +58,7 @@ export function readResource(call: Call, settings: HandlerSettings): object | Pr
   const found = findResource(call.view, requested)
   if (!found) throw new HostError('resourceNotFound', { data: { uri: requested } })
   const { uri } = found
-  settings.admit(call, found.item)
+  settings.authorize(call, found.item)
   const { definition } = found.item
   return afterHandler(
     () => runHandler(call, found.item, settings, ctx => definition.handler({ ...found.variables, uri }, ctx)),

@@ -12,7 +12,7 @@ export const tooManyWatched = () =>
     detail:
       `a session watches at most ${MAX_WATCHED} resources, with ${MAX_WATCHED_BYTES} bytes of URIs and ${WATCH_COST} for ` +
       `each; all sessions of an owner ${MAX_WATCHED_BYTES_PER_OWNER} bytes. Unsubscribe from some, or end a session`,
-  }).within200()
+  }).withStatus200()
 
 function sessionOf(call: Call) {
   if (!call.session) throw new HostError('methodNotFound', { detail: `${call.method} needs a session` })
@@ -40,7 +40,7 @@ export function subscribe(call: Call, settings: HandlerSettings): object {
   const uri = watchedUri(call)
   const found = findResource(call.view, uri)
   if (!found) throw new HostError('resourceNotFound', { data: { uri } })
-  settings.admit(call, found.item)
+  settings.authorize(call, found.item)
   if (!session.watch(found.uri)) throw tooManyWatched()
   return kept(session.keep({ watch: found.uri }))
 }

@@ -11,7 +11,6 @@ import {
   isWholeResult,
   structuredResult,
   toolResult,
-  withoutStack,
   withoutStructured,
 } from '../calls/results.ts'
 import { shown } from '../client-limits.ts'
@@ -27,7 +26,7 @@ export function callTool(call: Call, settings: HandlerSettings): object | Promis
   const { name, arguments: args = {} } = call.params as unknown as ParamsOf['tools/call']
   const tool = call.view.tools.get(name)
   if (!tool) throw new HostError('invalidParams', { detail: `unknown tool "${shown(name)}"` })
-  if (call.view.denialOf(tool)) settings.admit(call, tool)
+  if (call.view.denialOf(tool)) settings.authorize(call, tool)
   const checked = tool.input.validate(args)
   return checked instanceof Promise
     ? checked.then(result => runTool(call, settings, tool, result))
@@ -89,11 +88,7 @@ function runIsolated(
 function finish(call: Call, tool: ToolItem, value: unknown): object | Promise<object> {
   if (resultTypeOf(value)) return value as object
   if (tool.output) return finishStructured(call, tool, tool.output, value)
-  try {
-    return fitToolResult(toolResult(value), call.rules)
-  } catch (error) {
-    throw withoutStack(error)
-  }
+  return convertResult(() => fitToolResult(toolResult(value), call.rules))
 }
 
 function finishStructured(
@@ -108,7 +103,7 @@ function finishStructured(
     convertResult(() => {
       if (checked.ok) return fitToolResult(structuredResult(checked.value, whole), rules)
       if (whole?.isError) return fitToolResult(withoutStructured(whole), rules)
-      throw new TypeError(`${key} broke its output schema: ${checked.problems}`)
+      throw new TypeError(`the result of ${key} does not match its output schema: ${checked.problems}`)
     })
   if (whole?.isError && content === undefined) return send({ ok: false, problems: '' })
   const checked = output.encode(content)

@@ -4,7 +4,7 @@ import { HostError, type Report, StartError } from '../../http/errors.ts'
 import { getOrCreate } from '../../http/get-or-create.ts'
 import type { Logger } from '../../kernel/log.ts'
 import type { User } from '../../kernel/user.ts'
-import type { AdmitCaller, Offer, RequestInfo, ToolsetChoice } from '../calls/call.ts'
+import type { AuthorizeCaller, Offer, RequestInfo, ToolsetChoice } from '../calls/call.ts'
 import type { CatalogItem } from '../definitions/catalog.ts'
 import { isObject } from '../wire/message.ts'
 import type { JsonObject } from '../wire/protocol.ts'
@@ -24,7 +24,7 @@ interface OfferSettings extends CombinationSettings {
   readonly log: Logger
   readonly views: Views
   readonly accessOn: (route: CompiledRoute) => AccessDecider
-  readonly admit: AdmitCaller
+  readonly authorize: AuthorizeCaller
   readonly varies: (route: CompiledRoute) => boolean
   readonly extensions: (route: CompiledRoute) => Readonly<Record<string, JsonObject>>
   readonly isHidden: (route: CompiledRoute) => ViewRequest['isHidden']
@@ -204,7 +204,7 @@ const NO_TOOLSETS: readonly string[] = []
 const MAX_RETRIES = 3
 
 export function createOffers(settings: OfferSettings & { readonly chosen: ChosenCombinations }) {
-  const { config, catalog, admit, log, contributed, chosen: combinations } = settings
+  const { config, catalog, authorize, log, contributed, chosen: combinations } = settings
 
   async function choose(base: readonly string[], facts: RequestInfo): Promise<Chosen> {
     const { path } = facts.route
@@ -227,7 +227,7 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
       addToolset(name) {
         if (!catalog.has(name)) {
           const known = catalog.names().join(', ')
-          throw new Error(`configureSession, route ${path}: there is no toolset "${name}"; there are: ${known}`)
+          throw new Error(`configureSession, route ${path}: there is no toolset "${name}"; available: ${known}`)
         }
         check([...toolsets, name], extra)
         toolsets.add(name)
@@ -313,9 +313,9 @@ export function createOffers(settings: OfferSettings & { readonly chosen: Chosen
     }
   }
 
-  /** Creates the offer. Throws or rejects with `notFound`, or like `admit`. Synchronous without `configureSession`. */
+  /** Creates the offer. Throws or rejects with `notFound`, or like `authorize`. Synchronous without `configureSession`. */
   return function makeOffer(facts: RequestInfo): Offer | Promise<Offer> {
-    if (!facts.admitted) admit(facts)
+    if (!facts.authorized) authorize(facts)
     const { choice } = facts
     const { configureSession, runSession } = config.now
     if (!choice && !configureSession && !runSession) {

@@ -27,7 +27,7 @@ export interface RouteSummary {
   readonly callers: string
   /** True if callers need no token; some tools can still require one. */
   readonly open: boolean
-  readonly tellsLogin: boolean
+  readonly hasLoginMetadata: boolean
   /** Authorization servers; `isDevelopment`: anyone can sign in. */
   readonly logins: { readonly issuers: readonly string[]; readonly isDevelopment: boolean }
   /** A tool that needs no arguments. */
@@ -40,7 +40,7 @@ export interface RouteDetails {
   readonly others: readonly CatalogItem[]
   /** Items for callers with a login, or without it on an open route. */
   readonly callable: readonly CatalogItem[]
-  readonly tellsLogin: boolean
+  readonly hasLoginMetadata: boolean
   readonly logins: RouteSummary['logins']
   readonly sources: readonly ToolsetSource[]
   readonly authenticators: readonly string[]
@@ -60,7 +60,7 @@ const describeCallers = (route: CompiledRoute, authenticators: readonly string[]
 
 export function summarizeRoute(
   route: CompiledRoute,
-  { items, others, callable, tellsLogin, logins, sources, authenticators }: RouteDetails,
+  { items, others, callable, hasLoginMetadata, logins, sources, authenticators }: RouteDetails,
 ): RouteSummary {
   const isOpen = route.authorize === undefined
   const restricted = others.filter(({ kind }) => kind === 'tools').length
@@ -76,7 +76,7 @@ export function summarizeRoute(
     stateless: route.stateless,
     callers: describeCallers(route, authenticators) + except,
     open: isOpen,
-    tellsLogin,
+    hasLoginMetadata,
     logins,
     example: findExampleTool(callable),
   }

@@ -80,7 +80,7 @@ function reasonOf(schema: JsonSchema, pointer: string, error: ErrorObject | unde
   const near = typeof found === 'string' ? nearest(found, known) : undefined
   const hint = near === undefined ? '' : `did you mean "${near}"? `
   const is = typeof found === 'string' ? JSON.stringify(found.slice(0, MAX_FOUND)) : `of another kind (${typeof found})`
-  return `is ${is}; ${hint}there are: ${known.join(', ')}`
+  return `is ${is}; ${hint}available: ${known.join(', ')}`
 }
 
 const valueAt = (root: unknown, steps: readonly (string | number)[]) =>

@@ -47,7 +47,7 @@ const USED_ONCE = new Set(['AuthorizationCode', 'RefreshToken'])
 /** Maximum replacements of a refresh token. A client refreshes at most 60 times a minute. */
 const MAX_BRANCHES = 100
 
-const USED_AGAIN = 'it was used already'
+const USED_AGAIN = 'it was already used'
 const SECOND_BRANCH = 'another token that replaced the same one was used after the grace period'
 
 const forkAt = (name: string) => grantedKey('fork', name)

@@ -1,4 +1,4 @@
-// DPoP for plugins that verify tokens (RFC 9449): fills the slot `tokenBinding`, and checks the proof of each request.
+// DPoP for plugins that verify tokens (RFC 9449): provides the slot `tokenBinding`, and checks the proof of each request.
 import { isLoopback, NO_PROOFS, type ProofPolicy } from '../../../core/auth.ts'
 import type { InternalHost, Services } from '../../../core/internal.ts'
 import { parseDuration, type Route, StartError } from '../../../core/plugin.ts'

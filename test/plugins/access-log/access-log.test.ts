@@ -67,7 +67,7 @@ describe('access-log plugin', () => {
     })
     const claims = (changes = {}) => issuer.claims('https://mcp.example', changes)
     const tokens = {
-      'the token expired': issuer.token('https://mcp.example', { exp: inSeconds(-600) }),
+      'the token has expired': issuer.token('https://mcp.example', { exp: inSeconds(-600) }),
       'the token is for another audience': issuer.token('https://other.example'),
       'the signature of the token matches no key of its issuer': signToken(claims(), makeKey('other')),
       'the token is not a JWT': 'garbage',

@@ -70,7 +70,7 @@ describe('auth-jwt: options at startup', () => {
     ['PEM in base64', Buffer.from(pemOf(rsa)).toString('base64')],
     ['SPKI in base64', der('spki')],
     ['PKCS #1 in base64', der('pkcs1')],
-    ['a public key of SSH', `ssh-rsa AAAA${'B'.repeat(360)} ann@example`],
+    ['an SSH public key', `ssh-rsa AAAA${'B'.repeat(360)} ann@example`],
   ]
   type Row = readonly [string, AuthJwtOptions, string]
   const insteadOfSecret = ([what, secret]: readonly [string, string]): Row[] => [

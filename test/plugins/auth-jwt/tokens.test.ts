@@ -182,7 +182,12 @@ describe('auth-jwt: error responses', () => {
     await callAs(host.guarded, token)
     const lines = host.log.filter(({ level }) => level !== 'debug')
     expect(lines).to.have.lengthOf(1)
-    expect(lines[0]).to.include({ level: 'warn', plugin: 'auth-jwt', reason: 'the token expired', route: '/guarded' })
+    expect(lines[0]).to.include({
+      level: 'warn',
+      plugin: 'auth-jwt',
+      reason: 'the token has expired',
+      route: '/guarded',
+    })
     expect(lines[0]).to.have.property('ip')
     for (const part of token.split('.')) expect(JSON.stringify(host.log)).not.to.contain(part)
   })

@@ -50,7 +50,7 @@ describe('auth-jwt: verified token cache', () => {
     expect(await ask()).to.have.property('user')
     expect(state.looked).to.equal(2)
     state.time = exp * 1_000 + 60_000
-    expect(await ask()).to.deep.equal({ refused: 'the token expired' })
+    expect(await ask()).to.deep.equal({ refused: 'the token has expired' })
   })
 
   it('verifies a token again if its key is no longer current', async () => {

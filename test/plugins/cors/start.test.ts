@@ -20,7 +20,7 @@ describe('cors: startup', () => {
     await expectStopped(config(policies, 'broswer'), /"broswer".*"browser"/)
     await expectStopped(
       config(policies, 'partners'),
-      'routes[\'/\'].cors: there is no policy "partners"; there are: browser, mobile',
+      'routes[\'/\'].cors: there is no policy "partners"; available: browser, mobile',
     )
     await expectStopped(config({}, 'partners'), /"partners"/)
   })

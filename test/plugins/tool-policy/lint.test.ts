@@ -128,12 +128,12 @@ describe('tool-policy: startup errors', () => {
     const rules = { 'purge*': 'amdin' }
     const text = `plugins['tool-policy'].rules['purge*']: there is no policy "amdin"; did you mean "admin"?`
     await expectStopped(configOf({ policies, rules }), text)
-    await expectStopped(configOf({ policies, rules: { purge: { policy: 'xyz' } } }), 'there are: admin')
+    await expectStopped(configOf({ policies, rules: { purge: { policy: 'xyz' } } }), 'available: admin')
   })
 
   it('report a route authorize with an unknown policy', async () => {
     const routes = { '/a': { toolsets: 'all', authorize: 'admn' } }
-    const text = `routes['/a'].authorize: there is no policy "admn"; did you mean "admin"? (a scope or a role is`
+    const text = `routes['/a'].authorize: there is no policy "admn"; did you mean "admin"? (for a scope or a role, write`
     await expectStopped(configOf({ policies }, { routes }), text)
   })
 
