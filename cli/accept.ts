@@ -107,9 +107,10 @@ async function accept(
     const isUpToDate = before === undefined || before.hash === surface.hash
     let lock: Lock = { ...(before ?? surface), upstreams }
     await writeLockFile(file, lock, cwd)
-    if (isUpToDate)
+    if (isUpToDate) {
       lock = { ...(await surfaceOfConfig(context, { ...options, 'log-level': 'error' })).surface, upstreams }
-    if (isUpToDate) await writeLockFile(file, lock, cwd)
+      await writeLockFile(file, lock, cwd)
+    }
     const isSame = before !== undefined && lockText(before) === lockText(lock)
     const written = `Written to ${displayName(file, cwd)}. A reload (SIGHUP) applies it, and restarts stdio servers whose lists differ.`
     lines.push(isSame ? `${displayName(file, cwd)} is unchanged.` : written)

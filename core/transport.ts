@@ -17,7 +17,7 @@ export type {
   RequestSender,
   ToolsetChoice,
 } from './mcp/calls/call.ts'
-export { isValidResponse, missingCapability } from './mcp/calls/client-requests.ts'
+export { isValidResponse, missingCapability, REQUEST_NAMES } from './mcp/calls/client-requests.ts'
 export { callOf, contextCancellation, createCallFetch, roundOf } from './mcp/calls/context.ts'
 export type { RouteExtensions } from './mcp/calls/extension.ts'
 export { FairQueue, type Queued } from './mcp/calls/fair-queue.ts'

@@ -17,7 +17,7 @@ import type {
   ProtectedResource,
   TokenBinding,
 } from '../mcp/routes/access-decider.ts'
-import { boundKey } from './claims.ts'
+import { hasBoundToken } from './claims.ts'
 
 const OPEN_AUDIENCE: Audience = { key: '', denialOf: () => undefined }
 
@@ -122,8 +122,7 @@ export function withOtherChallenges(
 export function refuseAccess(denial: Denial, { route, params, user }: Place, services: AccessServices): HostError {
   const metadataUrl = services.slot('protectedResource', route).metadataUrlOf(route, params)
   const { scopes, reason } = denial
-  const showedBound = user !== undefined && typeof boundKey(user.claims) === 'string'
-  const proofAlgorithms = proofAlgorithmsFor(services.slot('tokenBinding', route), showedBound)
+  const proofAlgorithms = proofAlgorithmsFor(services.slot('tokenBinding', route), hasBoundToken(user))
   if (!user) {
     const required = scopes.length > 0 ? scopes : services.leastScopes(route, params)
     const header = withOtherChallenges(

@@ -10,7 +10,7 @@ import type { Route } from '../kernel/route.ts'
 import { type User, userKey } from '../kernel/user.ts'
 import type { AccessServices } from '../mcp/routes/access-decider.ts'
 import { challenge, proofAlgorithmsFor, servicesOf, withOtherChallenges } from './authorize.ts'
-import { boundKey } from './claims.ts'
+import { boundKey, hasBoundToken } from './claims.ts'
 
 const MAX_TOKEN_LENGTH = 12 * 1_024
 
@@ -118,11 +118,11 @@ const invalidToken = (refused: string) => ({ refused, error: 'invalid_token' as 
 
 async function findProofProblem(
   ctx: HostContext,
-  possession: ProofPolicy,
+  policy: ProofPolicy,
   shown: { readonly route: Route; readonly isDPoP: boolean; digest(): string },
   user: User,
 ): Promise<ProofProblem | undefined> {
-  const { accepts, required, waived } = possession
+  const { accepts, required, waived } = policy
   const thumbprint = boundKey(user.claims)
   if (thumbprint === null) return invalidToken('the token is bound to an unsupported key (cnf)')
   if (waived === 'all') return undefined
@@ -131,14 +131,14 @@ async function findProofProblem(
     return shown.isDPoP ? invalidToken('the token is not bound to a key: send it with the scheme Bearer') : undefined
   }
   if (!accepts) {
-    possession.missed?.()
+    policy.missed?.()
     return invalidToken('the token is bound to a key, but bound tokens (DPoP) are not accepted')
   }
   if (waived === 'proof') return undefined
   if (!shown.isDPoP) {
     return { ...invalidToken('the token is bound to a key: send it with the scheme DPoP and a proof'), isBound: true }
   }
-  return possession.check(ctx, { route: shown.route, digest: shown.digest(), thumbprint, user: userKey(user) })
+  return policy.check(ctx, { route: shown.route, digest: shown.digest(), thumbprint, user: userKey(user) })
 }
 
 /** The result of a verification by a plugin. The texts reach client and log and must not contain parts of the token. */
@@ -191,8 +191,6 @@ function refuse(services: AccessServices, { route, params }: TokenPlace, flaw: F
   })
 }
 
-const isBoundUser = (user: User | undefined) => user !== undefined && typeof boundKey(user.claims) === 'string'
-
 /**
  * For plugins that call upstream servers with the user's token: creates the `unauthorized` error with a challenge, so that the client signs
  * in again. `description` reaches client and log and must not contain a token.
@@ -201,7 +199,7 @@ export const loginExpired = (
   services: AccessServices,
   place: TokenPlace & { readonly user?: User | undefined },
   description: string,
-): HostError => refuse(services, place, { refused: description }, isBoundUser(place.user))
+): HostError => refuse(services, place, { refused: description }, hasBoundToken(place.user))
 
 const AUTHENTICATIONS = {
   name: 'mcp_host_authentications_total',
@@ -267,8 +265,8 @@ export function authenticateBearer(
     const { route, params } = ctx.state
     const shown = route && readCredential(ctx)
     if (!route || shown === undefined) return next()
-    const possession = proofPolicy()
-    const { accepts, required } = possession
+    const policy = proofPolicy()
+    const { accepts, required } = policy
     if (shown.isDPoP && !accepts) return next()
     const place = { route, params }
     const verdict = 'token' in shown ? await verify(shown.token, place, shown.digest) : shown
@@ -281,7 +279,7 @@ export function authenticateBearer(
     const { user } = verdict
     // The common case of plain bearer tokens needs no further await.
     if ((shown.isDPoP || required || user.claims['cnf'] !== undefined) && 'token' in shown) {
-      const flaw = await findProofProblem(ctx, possession, { ...shown, route }, user)
+      const flaw = await findProofProblem(ctx, policy, { ...shown, route }, user)
       if (flaw) throw refusal(ctx, place, shown, flaw)
     }
     outcomes.accepted()

@@ -144,6 +144,10 @@ export function makeClaims(user: TestUser, paths: ClaimPaths = {}): Record<strin
   return { ...made, ...claims }
 }
 
+/** True for the user of a token that is bound to a key. */
+export const hasBoundToken = (user: { readonly claims: Claims } | undefined): boolean =>
+  user !== undefined && typeof boundKey(user.claims) === 'string'
+
 /** Returns the JWK thumbprint of a bound token (RFC 9449 section 6). Undefined if unbound, null if `cnf` is invalid. */
 export function boundKey({ cnf }: Claims): string | undefined | null {
   if (cnf === undefined || cnf === null) return undefined

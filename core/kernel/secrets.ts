@@ -66,7 +66,7 @@ const isCertificate = (der: Buffer): boolean =>
 function keyTypeOf(text: string): string | undefined {
   if (/-----\s*BEGIN/.test(text)) return /BEGIN [A-Z ]*CERTIFICATE/.test(text) ? 'a certificate' : 'a key in PEM'
   if (/^(?:ssh-|ecdsa-sha2-)\S+ AAAA/.test(text)) return 'an SSH public key'
-  return succeeds(() => typeof JSON.parse(text) === 'object' && JSON.parse(text)) ? 'a JWK, or other JSON' : undefined
+  return succeeds(() => JSON.parse(text) instanceof Object) ? 'a JWK, or other JSON' : undefined
 }
 
 /** Returns the type of public key in a text, also in base64. A public key as a secret would let anyone sign. */

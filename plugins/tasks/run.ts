@@ -9,6 +9,7 @@ import {
   type InputRequest,
   isValidResponse,
   MODERN_REVISION,
+  REQUEST_NAMES,
   type RequestSender,
   type Transport,
 } from '../../core/transport.ts'
@@ -25,12 +26,6 @@ import type { TaskSettings } from './tasks.ts'
 
 /** Maximum open requests to the client. */
 const MAX_REQUESTS = 100
-
-const NAMES: Readonly<Record<string, string>> = {
-  'elicitation/create': 'elicit',
-  'sampling/createMessage': 'sample',
-  'roots/list': 'roots',
-}
 
 /** The task was cancelled or has ended, or another node runs it. */
 class LeaseLost extends Error {
@@ -80,7 +75,7 @@ class RunRequests implements RequestSender {
     const request: Request = name === undefined ? { method, params } : { method, params, as: name }
     const text = JSON.stringify(request)
     for (;;) {
-      const { key, response } = this.#findEarlier(text) ?? (await this.#add(text, name ?? NAMES[method] ?? 'question'))
+      const { key, response } = this.#findEarlier(text) ?? (await this.#add(text, name ?? REQUEST_NAMES[method]))
       const reply: unknown = JSON.parse(response ?? (await this.#awaitResponse(key, signal)))
       if (await isValidResponse({ method, params } as InputRequest, reply)) return reply
     }

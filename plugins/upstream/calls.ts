@@ -1,13 +1,13 @@
 // Parameters and results of calls at a server.
 import { ToolError } from '../../core/index.ts'
 import { type Call, isObject } from '../../core/plugin.ts'
-import type { InputRequest } from '../../core/transport.ts'
+import { type InputRequest, REQUEST_NAMES } from '../../core/transport.ts'
 import { isTooDeep, MAX_LEVELS } from '../../remote/index.ts'
 import { visibleLine } from '../families/texts/index.ts'
 import { MAY_BE_EXECUTED, UI } from './failures.ts'
 import { passedMeta } from './metadata.ts'
 import type { ServerSettings } from './settings.ts'
-import { type Json, OPTION_OF, readInputRequest } from './upstream-request.ts'
+import { type Json, readInputRequest } from './upstream-request.ts'
 import { wrapResultUris } from './uris.ts'
 
 type Capabilities = Call['client']['capabilities']
@@ -80,7 +80,7 @@ export function readInputRequests(
   const { inputRequests, requestState } = result
   const requests = Object.entries(isObject(inputRequests) ? inputRequests : {}).map(([key, request]) => {
     const input = isObject(request) ? readInputRequest(request['method'], request['params']) : undefined
-    const isAllowed = input && asks[OPTION_OF[input.method]]
+    const isAllowed = input && asks[REQUEST_NAMES[input.method]]
     if (!input || !isAllowed)
       throw new ToolError(`The server "${name}" sent a request that this host does not support or allow.`)
     return [key, input] as const

@@ -7,6 +7,7 @@ import {
   type InputRequest,
   LOG_LEVELS,
   missingCapability,
+  REQUEST_NAMES,
 } from '../../core/transport.ts'
 import {
   type Connection,
@@ -63,15 +64,8 @@ interface UpstreamRequestParts {
 /** Minimum interval of progress notifications, milliseconds. */
 const PROGRESS_INTERVAL = 50
 
-/** The option of `asks` for each request of a server. */
-export const OPTION_OF = {
-  'elicitation/create': 'elicit',
-  'sampling/createMessage': 'sample',
-  'roots/list': 'roots',
-} as const
-
 export function readInputRequest(method: unknown, params: unknown): InputRequest | undefined {
-  if (typeof method !== 'string' || !Object.hasOwn(OPTION_OF, method)) return undefined
+  if (typeof method !== 'string' || !Object.hasOwn(REQUEST_NAMES, method)) return undefined
   const fields = isObject(params) ? params : {}
   const isForm = method === 'elicitation/create' && fields['mode'] !== 'url'
   const own = isForm ? { ...fields, requestedSchema: formOf(fields['requestedSchema']) } : fields
@@ -293,9 +287,9 @@ export class UpstreamRequest {
     const request = readInputRequest(method, params)
     if (!request) throw new RemoteError('rpc', `${method} is not supported`, { code: -32_601 })
     const capabilities = this.#client?.capabilities
-    const isAllowed = this.#parts.settings.asks[OPTION_OF[request.method]]
+    const isAllowed = this.#parts.settings.asks[REQUEST_NAMES[request.method]]
     if (!capabilities || !isAllowed || missingCapability(request, capabilities)) return decline(request)
-    const key = `${OPTION_OF[request.method]}-${++this.#requestCount}`
+    const key = `${REQUEST_NAMES[request.method]}-${++this.#requestCount}`
     return new Promise<Json>((resolve, reject) => {
       this.#openRequests = [...this.#openRequests, { key, request, resolve, reject }]
       signal.addEventListener('abort', () => {
