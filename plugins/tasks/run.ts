@@ -75,7 +75,8 @@ class RunRequests implements RequestSender {
     const request: Request = name === undefined ? { method, params } : { method, params, as: name }
     const text = JSON.stringify(request)
     for (;;) {
-      const { key, response } = this.#findEarlier(text) ?? (await this.#add(text, name ?? REQUEST_NAMES[method]))
+      const { key, response } =
+        this.#findEarlier(text) ?? (await this.#add(text, name ?? REQUEST_NAMES[method as InputRequest['method']]))
       const reply: unknown = JSON.parse(response ?? (await this.#awaitResponse(key, signal)))
       if (await isValidResponse({ method, params } as InputRequest, reply)) return reply
     }
