@@ -57,7 +57,7 @@ describe('mcp-host audit', () => {
     const { text, error } = await run(['verify', file], { head: [String(last?.['hash'])] })
     expect(error).to.equal(undefined)
     expect(text).to.match(
-      /^chain {3}[\da-f]{16}\nfiles {3}1\nlines {3}3, seq 1 to 3\ntime .*\nsigned {2}hmac-sha256 .*[\da-f]{8}\nhead {4}[\da-f]{64}\nresult {2}whole$/,
+      /^chain {3}[\da-f]{16}\nfiles {3}1\nlines {3}3, seq 1 to 3\ntime .*\nsigned {2}hmac-sha256 .*[\da-f]{8}\nhead {4}[\da-f]{64}\nresult {2}intact$/,
     )
     expect((await run(['verify', folder])).text).to.equal(text)
   })
@@ -108,7 +108,7 @@ describe('mcp-host audit', () => {
       const { text, notes, error } = await run(['verify', file, `${file}.lock`])
       expect(error).to.equal(undefined)
       expect(notes).to.match(/^.*\.lock: skipped/)
-      expect(text).to.match(/result {2}whole/)
+      expect(text).to.match(/result {2}intact/)
       const only = await run(['verify', `${file}.lock`])
       expect(`${only.error?.exitCode} ${only.error?.message}`).to.match(/^2 no audit file given/)
     } finally {
@@ -123,7 +123,7 @@ describe('mcp-host audit', () => {
     const { text, notes, error } = await run(['verify', folder])
     expect(error).to.equal(undefined)
     expect(notes).to.match(/^.*x\.jsonl: skipped/)
-    expect(text).to.match(/result {2}whole/)
+    expect(text).to.match(/result {2}intact/)
     const only = await run(['verify', pipe])
     expect(`${only.error?.exitCode} ${only.error?.message}`).to.match(/^2 .*x\.jsonl/)
   })
@@ -138,7 +138,7 @@ describe('mcp-host audit', () => {
     expect(await told('verify', join(folder, 'gone'))).to.match(/^2 .*gone/)
     expect(await told('verify', await makeFolder({}))).to.match(/^2 .*\*\.jsonl file$/)
     expect(await told('verify', folder)).to.match(/^1[\s\S]*long\.jsonl:1/)
-    expect(await told('check', folder)).to.match(/^2 "check".*mcp-host.*FILE/)
+    expect(await told('check', folder)).to.match(/^2 unknown audit command "check".*mcp-host.*FILE/)
   })
 
   it('who prints the pseudonym', async () => {
@@ -170,7 +170,7 @@ describe('mcp-host audit', () => {
     const { folder } = await madeAudit()
     const { code, stdout, stderr } = await runCli(['audit', 'verify', '.'], folder, { MCP_HOST_SECRETS: SECRET })
     expect(stderr).to.equal('')
-    expect(stdout).to.match(/result {2}whole\n$/)
+    expect(stdout).to.match(/result {2}intact\n$/)
     expect(code).to.equal(0)
     const keyless = await runCli(['audit', 'verify', '.'], folder, { MCP_HOST_SECRETS: '' })
     expect(keyless.stderr).to.match(/^mcp-host: error \w+: the audit cannot be verified:/)

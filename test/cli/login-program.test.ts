@@ -115,7 +115,7 @@ describe('mcp-host login as a program, with client_credentials', () => {
       ],
       [
         ['--device', '--grant', 'client_credentials'],
-        /^mcp-host: error \w+: --device and --grant client_credentials exclude/,
+        /^mcp-host: error \w+: --device and --grant client_credentials cannot be combined/,
       ],
       [['--redirect-port', '0'], /^mcp-host: error \w+: --redirect-port.*1 to 65535/],
       [['--callback-path', 'cb'], /^mcp-host: error \w+: --callback-path is "cb"/],

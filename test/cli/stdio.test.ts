@@ -50,7 +50,7 @@ describe('mcp-host stdio', () => {
     expect(await serve(two, '/t')).to.deep.equal(['other'])
     expect(await serve(two, '/t/:which?')).to.deep.equal(['other'])
     expect(await serve(two, '/t/all')).to.include('noisy')
-    const known = 'available: /mcp, /t/:which?, /x/:must'
+    const known = 'routes: /mcp, /t/:which?, /x/:must'
     expect(await refusalOf(two)).to.include(`--route; ${known}`)
     expect(await refusalOf(two, '/nowhere'))
       .to.include('2: --route')
@@ -85,6 +85,6 @@ describe('mcp-host stdio', () => {
   it('prints errors to stderr only', async () => {
     const { code, stdout, stderr } = await runCli(['stdio', '--route', '/no'], await folderOf())
     expect([code, stdout]).to.deep.equal([2, ''])
-    expect(stderr).to.include('mcp-host: error MH3001: --route /no: nothing is served there; there is: /mcp\n')
+    expect(stderr).to.include('mcp-host: error MH3001: --route /no: nothing is served there; routes: /mcp\n')
   })
 })

@@ -130,7 +130,7 @@ describe('Keys and context members of a plugin', () => {
     const twice = adding(tenants.plugin.context ?? {}, host => host.context('tenant', () => 1))
     await expectStopped(
       config({ '/': { toolsets: 'all' } }, { twice }),
-      '`ctx.tenant` is added by plugins.tenants already',
+      '`ctx.tenant` is already added by plugins.tenants',
     )
     const route = definePlugin<Record<never, never>>({
       options: NO_OPTIONS,

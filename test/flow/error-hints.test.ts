@@ -43,7 +43,7 @@ describe('hints in error messages', () => {
 
   it('404 for an unknown category lists the categories of an open route', async () => {
     expect(await messageAt('/t/clok')).to.equal(
-      'Not found: nothing is served at this path; at /t/:category available: clock, stock, admin',
+      'Not found: nothing is served at this path; available at /t/:category: clock, stock, admin',
     )
   })
 
@@ -53,9 +53,9 @@ describe('hints in error messages', () => {
 
   it('truncates a long list and omits an empty one', () => {
     const many = Array.from({ length: 300 }, (_, index) => `/${index}${'x'.repeat(100)}`)
-    expect(formatHint('there are', many).length).to.be.lessThan(600)
-    expect(formatHint('there are', many)).to.match(/, …$/)
-    expect(formatHint('there are', [])).to.equal('')
+    expect(formatHint('open routes', many).length).to.be.lessThan(600)
+    expect(formatHint('open routes', many)).to.match(/, …$/)
+    expect(formatHint('open routes', [])).to.equal('')
   })
 
   it('a missing session id explains the three ways to connect', async () => {

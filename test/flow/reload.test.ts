@@ -169,7 +169,7 @@ describe('config reload', () => {
     await reload({ taken, told: 0 }, [[], [], []])
     const gone = await modern(`${served.url}/t/more`, 'tools/list')
     expect(gone.status).to.equal(404)
-    expect(gone.text).to.include('at /t/:category available: talk, extra, other"')
+    expect(gone.text).to.include('available at /t/:category: talk, extra, other"')
   })
 
   it('applies changed policies, notifies affected callers and enforces them', async () => {

@@ -160,6 +160,6 @@ describe('Toolsets that no route lists', () => {
       plugins: { 'transport-streamable': {} },
     })
     const missing = await modern(`${url}/t/nothing`, 'tools/list')
-    expect(missing.message.error.message).to.match(/at \/t\/:category available: clock$/)
+    expect(missing.message.error.message).to.match(/available at \/t\/:category: clock$/)
   })
 })

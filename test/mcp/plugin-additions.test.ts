@@ -145,7 +145,7 @@ describe('Plugin additions', () => {
     })
     await expectStopped(
       withPlugins({ late }),
-      /plugins\.late.*host\.provide(.changeBus.) must be called in setup/,
+      /plugins\.late.*host\.provide\('changeBus'\) must be called in setup/,
       undefined,
       1,
     )

@@ -61,7 +61,7 @@ describe('HTTP methods and paths', () => {
     const { message } = await modern(`${stateful}/nowhere`, 'server/discover')
     expect([message.error.code, message.error.message]).to.deep.equal([
       -32600,
-      'Not found: nothing is served at this path; available: /, /Sub/mcp',
+      'Not found: nothing is served at this path; open routes: /, /Sub/mcp',
     ])
   })
 
