@@ -13,7 +13,14 @@ import { DocumentError, type DocumentFile, MissingDocument, withLocation } from 
 import { createNames } from './names.ts'
 import type { Source } from './options.ts'
 import { type ApiTool, readTool } from './read-tool.ts'
-import { candidateNames, findOverrideKey, skipReason, unknownOverrides, unmatchedFilters } from './select.ts'
+import {
+  candidateNames,
+  findOverrideKey,
+  isRestricting,
+  skipReason,
+  unknownOverrides,
+  unmatchedFilters,
+} from './select.ts'
 import { createTrust, listOrigins } from './servers.ts'
 
 interface LeftOut {
@@ -109,9 +116,14 @@ function summarize({ api, origins, candidates, tools, faulty }: ApiReading, sour
   const unknownNames = unknownOverrides(candidates, source).map(name => ({
     at: ['overrides', name],
     text: `there is no such operation; ${didYouMean(name, candidates.flatMap(candidateNames))}`,
+    isRestricting: isRestricting(source.overrides?.[name]),
   }))
-  const unknownInTools = tools.flatMap(({ unknownArguments, operation }) =>
-    unknownArguments.map(name => ({ at: ['overrides'], text: `${operation.id} has no argument "${name}"` })),
+  const unknownInTools = tools.flatMap(({ unknownArguments, operation, override = '' }) =>
+    unknownArguments.map(name => ({
+      at: ['overrides'],
+      text: `${operation.id} has no argument "${name}"`,
+      isRestricting: 'value' in (source.overrides?.[override]?.arguments?.[name] ?? {}),
+    })),
   )
   return {
     tools,

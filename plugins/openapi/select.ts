@@ -2,7 +2,7 @@
 import { matchesGlob } from '../../core/auth.ts'
 import { didYouMean } from '../../core/internal.ts'
 import { type Candidate, defaultId } from './api.ts'
-import type { Source } from './options.ts'
+import type { Override, Source } from './options.ts'
 
 type Filter = NonNullable<Source['include']>[number]
 
@@ -49,6 +49,10 @@ export const unmatchedFilters = (candidates: readonly Candidate[], source: Sourc
 /** Returns the key of an operation in `overrides`: its operationId, or its method and path. */
 export const findOverrideKey = (candidate: Candidate, { overrides = {} }: Source): string | undefined =>
   candidateNames(candidate).find(name => Object.hasOwn(overrides, name))
+
+/** True if an override limits what callers can do with its operation. */
+export const isRestricting = ({ access, arguments: args = {} }: Override = {}): boolean =>
+  access !== undefined || Object.values(args).some(one => 'value' in one)
 
 /** Returns keys of `overrides` that match no operation. */
 export function unknownOverrides(candidates: readonly Candidate[], { overrides = {} }: Source): string[] {

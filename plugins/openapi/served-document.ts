@@ -7,6 +7,7 @@ import { callOf } from '../../core/transport.ts'
 import type { Logins } from '../families/credentials/index.ts'
 import { countsText } from '../families/texts/index.ts'
 import { type RecordUpstreamCall, upstreamCallsOf } from '../families/upstream-calls/index.ts'
+import { defaultId } from './api.ts'
 import { findCredentialErrors, planCredentials } from './credentials.ts'
 import { defineApiResource, defineApiTool, type SendRequest } from './define-items.ts'
 import { createLoad } from './document/load.ts'
@@ -15,6 +16,7 @@ import type { ReadDocument } from './read-api.ts'
 import { readDocument } from './read-document.ts'
 import type { ApiTool } from './read-tool.ts'
 import { createRequester, type Requester } from './request.ts'
+import { isRestricting } from './select.ts'
 import { createTrust } from './servers.ts'
 
 type ApiDefinition = ToolDefinition | ResourceDefinition
@@ -35,6 +37,8 @@ export class ServedDocument {
   readonly #record: RecordUpstreamCall
   readonly #closing = new AbortController()
   #source: Source
+  /** The options and the document of the served version. */
+  #defined: Source | undefined
   #read: ReadDocument | undefined
   #served: ServedToolset | undefined
   #requester: Requester | undefined
@@ -158,6 +162,7 @@ export class ServedDocument {
     if (this.#requester) this.#retire(this.#requester, source)
     this.#requester = requester
     this.#read = read
+    this.#defined = source
     const uncallable = read.tools.filter(({ operation }) => plan.reasonFor(operation) !== undefined)
     this.#left = uncallable
     if (uncallable.length > 0) {
@@ -203,10 +208,27 @@ export class ServedDocument {
     }
   }
 
+  /** Throws a StartError if `access` or a fixed argument of an override would no longer apply to its operation. */
+  checkRestrictions({ tools, unknownKeys }: ReadDocument, source = this.#source): void {
+    for (const { override, operation } of this.#read?.tools ?? []) {
+      if (override === undefined || !isRestricting(source.overrides?.[override])) continue
+      const key = defaultId(operation)
+      const now = tools.find(one => defaultId(one.operation) === key)
+      if (!now || now.override === override) continue
+      const text = `${key} is now "${now.operation.id}" and would be served without this override; use the key "${key}"`
+      throw this.#error('MH3403', ['overrides', override], text)
+    }
+    const lost = unknownKeys.find(one => one.isRestricting)
+    if (!lost) return
+    const fix = 'correct it, or remove it if nothing else needs its `access` and fixed arguments'
+    throw this.#error('MH3403', lost.at, `${lost.text}; ${fix}`)
+  }
+
   /** Reads the document and serves it, unless it is already served. */
   async start(): Promise<void> {
     if (this.#read) return
     const read = await this.read()
+    this.checkRestrictions(read)
     this.#logProblems(read)
     this.#served?.replace(this.#define(read))
   }
@@ -214,8 +236,12 @@ export class ServedDocument {
   /** Reads a document at a URL again. Keeps the previous version if that fails. */
   async refresh(): Promise<void> {
     try {
-      const read = await this.read()
-      if (read.digest === this.#read?.digest) return
+      const source = this.#source
+      const read = await this.read(source)
+      // A reload has changed the options and reads the document itself.
+      if (source !== this.#source) return
+      if (read.digest === this.#read?.digest && source === this.#defined) return
+      this.checkRestrictions(read)
       this.#served?.replace(this.#define(read))
       this.#host.log.info(
         { code: 'MH3409', document: this.#name, tools: read.tools.length },
@@ -225,7 +251,7 @@ export class ServedDocument {
       if (this.#closing.signal.aborted) return
       this.#host.log.warn(
         { code: 'MH3410', document: this.#name, err },
-        'cannot read an OpenAPI document again: the previous version stays active',
+        'cannot read or use the current OpenAPI document: the previous version stays active',
       )
     }
   }
@@ -233,7 +259,7 @@ export class ServedDocument {
   /** Serves the changed options. */
   reload(source: Source, read: ReadDocument | undefined): void {
     const isSame = isDeepStrictEqual(source, this.#source)
-    this.#source = source
+    if (!isSame) this.#source = source
     if (!read) {
       if (!isSame) void this.refresh()
       return

@@ -64,6 +64,7 @@ export async function setUpOpenApi(host: InternalHost, options: FilledOptions): 
       Object.entries(changed.documents).every(([name, source]) => served.get(name)?.isRemote === isRemote(source))
     const isSameLogins = isDeepStrictEqual(idsOf(changed), idsOf(options))
     if (!next || !isSameSet || !isSameLogins || changed.refresh !== options.refresh) return undefined
+    for (const [name, read] of next) served.get(name)?.checkRestrictions(read, changed.documents[name])
     return () => {
       for (const [name, source] of Object.entries(changed.documents)) served.get(name)?.reload(source, next.get(name))
     }

@@ -304,6 +304,106 @@ describe('A document that changes', () => {
     }
   })
 
+  it('at a URL never loses `access` or a fixed argument of an override', async () => {
+    let text = JSON.stringify(parse(DOCUMENT))
+    await using documents = await startApi((_, res) => void res.end(text))
+    const clock = createManualClock()
+    const overrides = { getOrder: { access: 'admin' }, putOrder: { arguments: { item: { value: 'tea' } } } }
+    const { config, folder } = await configOf({
+      source: {
+        document: `${documents.url}/orders.json`,
+        allowHosts: [documents.host, api.host],
+        credentials: { key: 'the-secret' },
+        overrides,
+      },
+    })
+    const openapi = { ...(config.plugins as Record<string, object>)['openapi'], refresh: '1m' }
+    const plugins = { ...config.plugins, openapi } as TestConfig['plugins'] & object
+    const { url, log } = await startHost({ ...config, plugins }, folder, { clock })
+    const until = async (code: string, count: number) => {
+      for (let turns = 0; turns < 100_000 && log.filter(line => line.code === code).length < count; turns++) {
+        await new Promise(resolve => setImmediate(resolve))
+      }
+      return log.filter(line => line.code === code)
+    }
+    const original = text
+    for (const [index, [before, after, message]] of [
+      ['"getOrder"', '"readOrder"', /GET \/orders\/\{id\} is now "readOrder" .*use the key "GET \/orders\/\{id\}"/],
+      ['"getOrder"', '"readOrder"', /GET \/orders\/\{id\} is now "readOrder"/],
+      [
+        '{"/orders/{id}":',
+        '{"/order":{"get":{"operationId":"getOrder","responses":{}}},"/orders/{id}":',
+        /is now "GET /,
+      ],
+      ['"item":{"type":"string"}', '"goods":{"type":"string"}', /putOrder has no argument "item"; correct it/],
+      ['"get":{"operationId":"getOrder"', '"head":{"operationId":"headOrder"', /no such operation.*; correct it/],
+    ].entries()) {
+      text = original.replace(`${before}`, `${after}`)
+      expect(text).to.not.equal(original)
+      await clock.advance(60_000)
+      const logged = (await until('MH3410', index + 1)).at(-1)
+      expect(String((logged?.['err'] as Error | undefined)?.message)).to.match(message as RegExp)
+      const tools = await toolsAt(url)
+      expect(tools.map(({ name }) => name)).to.deep.equal(['putOrder'])
+      expect(tools[0].inputSchema.properties).to.not.have.any.keys('item', 'goods')
+    }
+    await expectStopped({ ...config, plugins }, /no such operation.*correct it/, folder)
+  })
+
+  it('at a URL gets `access` that a reload adds to an override', async () => {
+    const text = JSON.stringify(parse(DOCUMENT))
+    await using documents = await startApi((_, res) => void res.end(text))
+    const override = { title: 'Order' }
+    const orders = {
+      document: `${documents.url}/orders.json`,
+      baseUrl: api.url,
+      allowHosts: [documents.host, api.host],
+      overrides: { getOrder: override },
+    }
+    const config = JSON.stringify({
+      server: { name: 'reloaded', version: '1.0.0' },
+      http: { port: 0 },
+      secrets: ['a secret for tests, long enough to be one'],
+      toolsets: {},
+      routes: { '/': { toolsets: 'orders' } },
+      plugins: { 'transport-streamable': {}, openapi: { documents: { orders } } },
+    })
+    const served = await startReloading({ 'mcp.config.json': config })
+    try {
+      await served.edit('mcp.config.json', '"title":"Order"', '"title":"Order","access":"admin"')
+      await served.reload()
+      for (let turns = 0; turns < 1_000 && (await toolsAt(served.url)).length > 0; turns++);
+      expect(await toolsAt(served.url)).to.deep.equal([])
+    } finally {
+      await stopReloading()
+    }
+  })
+
+  it('in a file does not give the restrictions of one operation to another', async () => {
+    const overrides = { getOrder: { access: 'admin' } }
+    const orders = { document: './orders.yaml', baseUrl: api.url, allowHosts: [api.host], overrides }
+    const config = JSON.stringify({
+      server: { name: 'reloaded', version: '1.0.0' },
+      http: { port: 0 },
+      secrets: ['a secret for tests, long enough to be one'],
+      toolsets: {},
+      routes: { '/': { toolsets: 'orders' } },
+      plugins: { 'transport-streamable': {}, openapi: { documents: { orders } } },
+    })
+    const served = await startReloading({ 'mcp.config.json': config, 'orders.yaml': DOCUMENT })
+    try {
+      await served.edit('orders.yaml', 'operationId: getOrder', 'operationId: readOrder')
+      await served.edit('orders.yaml', 'operationId: putOrder', 'operationId: getOrder')
+      expect(String(await rejectionOf(served.reload()))).to.match(/use the key "GET \/orders\/\{id\}"/)
+      expect(await toolsAt(served.url)).to.deep.equal([])
+      await served.edit('mcp.config.json', '"getOrder"', '"GET /orders/{id}"')
+      await served.reload()
+      expect(await toolsAt(served.url)).to.deep.equal([])
+    } finally {
+      await stopReloading()
+    }
+  })
+
   it('is read again from its URL at intervals, and kept while that fails', async () => {
     let text = JSON.stringify(parse(DOCUMENT))
     let status = 200
