@@ -7,7 +7,6 @@ import { createGrantStore } from '../families/grant-store/index.ts'
 import {
   BUS_COMMANDS,
   busOf,
-  claimOf,
   examineRedis,
   REDIS_PROPERTIES,
   REDIS_SECTIONS,
@@ -18,7 +17,7 @@ import {
   redisStore,
   STORE_COMMANDS,
 } from '../families/redis/index.ts'
-import { readStreamLimits, requireSecrets, STREAM_PROPERTIES } from '../families/stores/index.ts'
+import { claimOf, readStreamLimits, requireSecrets, STREAM_PROPERTIES } from '../families/stores/index.ts'
 import { createTaskStore } from '../families/task-store/index.ts'
 
 const ALL_COMMANDS = [...STORE_COMMANDS, ...BUS_COMMANDS]

@@ -3,6 +3,13 @@ import type { Client, Pool } from 'pg'
 import { errorText, type Logger, type PluginFinding, StartError } from '../../core/plugin.ts'
 import type { Outcome, Query, ReadAnswers, Step, Store } from '../../core/store.ts'
 import { storeUnavailable } from '../../core/transport.ts'
+import {
+  type KeySpaceClaim,
+  MIN_LIFETIME,
+  readFingerprints,
+  SHARE_SECRET,
+  writeClaim,
+} from '../families/stores/index.ts'
 import { SCHEMA_VERSION, schemaOf } from './schema.ts'
 
 /** Time limit of a call, milliseconds. PostgreSQL never applies a call later. */
@@ -25,7 +32,13 @@ export interface PostgresSettings {
   readonly url: string
   readonly schema: string
   readonly log: Logger
+  /** Announced while the host runs. A host without a shared secret is refused. */
+  readonly claim?: KeySpaceClaim
 }
+
+/** The partition and the sorted set of the claims of running nodes. */
+const CLAIMS = ['nodes', 'secrets'] as const
+const RESPONDS_NOT = 'PostgreSQL does not respond'
 
 const codeOf = (thrown: unknown) => String((thrown as { readonly code?: unknown })?.code ?? '')
 
@@ -59,6 +72,9 @@ export class Postgres {
   #timer: NodeJS.Timeout | undefined
   #isUp: boolean | undefined
   #downSince = 0
+  #trouble = RESPONDS_NOT
+  /** Kinds of trouble that were logged in this outage. */
+  readonly #logged = new Set<string>()
   #upSince = 0
   #isClosed = false
 
@@ -69,6 +85,11 @@ export class Postgres {
 
   get isUp(): boolean {
     return this.#isUp === true
+  }
+
+  /** Why it is not up, for the health page. */
+  get trouble(): string {
+    return this.#trouble
   }
 
   onReturn(listener: () => void): void {
@@ -139,6 +160,8 @@ export class Postgres {
 
   async #maintain() {
     try {
+      // Checks the schema again, and renews the claim.
+      this.#installed = undefined
       while (await this.call('upkeep', EXPIRED));
     } catch (err) {
       this.#settings.log.debug({ err }, 'expired rows were not deleted')
@@ -148,7 +171,14 @@ export class Postgres {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    await (await this.#pool)?.end()
+    const pool = await this.#pool
+    const { claim } = this.#settings
+    const [partition, sortedSet] = CLAIMS
+    if (claim && pool && this.#isUp) {
+      const steps = [{ sortedSet, remove: [writeClaim(claim)] }]
+      await this.#query(pool, 'transact', Number.MAX_SAFE_INTEGER, partition, steps, true).catch(() => undefined)
+    }
+    await pool?.end()
   }
 
   #install(): Promise<void> {
@@ -168,33 +198,69 @@ export class Postgres {
       await pool.query(schemaOf(this.schema))
       return version()
     })
-    if (found === SCHEMA_VERSION) return this.#up()
+    if (found === SCHEMA_VERSION) {
+      await this.#claim(pool)
+      return this.#up()
+    }
     const why = `the schema ${this.schema} has version ${found}, but this version of mcp-host requires ${SCHEMA_VERSION}`
     throw new StartError('MH3502', `${why}; use the matching version of mcp-host, or set another \`schema\``)
   }
 
+  /** Announces the secrets of this node. Throws if a running node shares none of them. */
+  async #claim(pool: Pool) {
+    const { claim } = this.#settings
+    if (!claim) return
+    const [partition, sortedSet] = CLAIMS
+    const own = writeClaim(claim)
+    for (let isDone = false; !isDone; ) {
+      const queries = [{ sortedSet, from: { now: 0 }, limit: 10_000 }]
+      const { now, answers } = (await this.#query(pool, 'read', partition, queries)) as {
+        readonly now: number
+        readonly answers: readonly [{ readonly members: ReadonlyArray<{ readonly member: string }> }]
+      }
+      const has = answers[0].members.map(({ member }) => member)
+      const isShared = (other: string) => readFingerprints(other).some(one => claim.fingerprints.includes(one))
+      if (!has.every(isShared)) {
+        const why = `the schema ${this.schema} is in use by a host with other \`secrets\``
+        const fix = `set a different \`schema\` ${SHARE_SECRET}`
+        throw new StartError('MH3501', `PostgreSQL refuses this host: ${why}; ${fix}`)
+      }
+      // Fails if another node has announced its secrets since.
+      const put = { [own]: { now: MIN_LIFETIME } }
+      const step = { sortedSet, below: { now: 0 }, has, most: has.length, put, ttl: MIN_LIFETIME }
+      const outcome = await this.#query(pool, 'transact', now + TIMEOUT, partition, [step], true)
+      isDone = (outcome as Outcome).done
+    }
+  }
+
   /** Calls a function of the schema. Rejects with `unavailable` if the server does not respond. */
-  async call(name: string, ...args: readonly unknown[]): Promise<unknown> {
+  call(name: string, ...args: readonly unknown[]): Promise<unknown> {
+    return this.callOn(undefined, name, ...args)
+  }
+
+  /** Default of `on`: the pool. */
+  async callOn(on: Pick<Pool, 'query'> | undefined, name: string, ...args: readonly unknown[]): Promise<unknown> {
     try {
       await this.#install()
     } catch (error) {
       this.#down(error)
       throw storeUnavailable({ cause: error })
     }
-    return this.callOn((await this.#pool) as Pool, name, ...args)
-  }
-
-  async callOn(on: Pick<Pool, 'query'>, name: string, ...args: readonly unknown[]): Promise<unknown> {
-    const parameters = args.map((_, index) => `$${index + 1}`)
-    const text = `SELECT "${this.schema}".${name}(${parameters.join(', ')}) AS answer`
     const startedAt = performance.now()
-    const { rows } = await on.query({ name, text, values: args.map(encodeArgument) }).catch(error => {
+    const answer = await this.#query(on ?? ((await this.#pool) as Pool), name, ...args).catch(error => {
       if (FAULTS.test(codeOf(error)) && !PERMANENT.test(codeOf(error))) throw error
       // A call on a connection from before the outage does not report another outage.
       if (startedAt >= this.#upSince) this.#down(error)
       throw storeUnavailable({ cause: error })
     })
     this.#up()
+    return answer
+  }
+
+  async #query(on: Pick<Pool, 'query'>, name: string, ...args: readonly unknown[]): Promise<unknown> {
+    const parameters = args.map((_, index) => `$${index + 1}`)
+    const text = `SELECT "${this.schema}".${name}(${parameters.join(', ')}) AS answer`
+    const { rows } = await on.query({ name, text, values: args.map(encodeArgument) })
     const { answer } = rows[0]
     return typeof answer === 'string' ? this.#read(answer) : answer
   }
@@ -222,6 +288,7 @@ export class Postgres {
     const wasDown = this.#isUp === false
     this.#isUp = true
     this.#upSince = performance.now()
+    this.#logged.clear()
     if (!wasDown) log.info({ code: 'MH3503' }, 'connected to PostgreSQL')
     else {
       const seconds = Math.round((performance.now() - this.#downSince) / 100) / 10
@@ -231,10 +298,20 @@ export class Postgres {
   }
 
   #down(cause: unknown) {
-    if (this.#isUp === false || this.#isClosed) return
+    if (this.#isClosed) return
+    if (this.#isUp !== false) this.#downSince = performance.now()
     this.#isUp = false
-    this.#downSince = performance.now()
-    this.#settings.log.warn({ code: 'MH3504', reason: errorText(cause) }, 'PostgreSQL does not respond: retrying')
+    this.#installed = undefined
+    const code = codeOf(cause)
+    const isRefused = cause instanceof StartError || PERMANENT.test(code)
+    const kind = code.startsWith('28') ? `authentication (${code})` : code
+    this.#trouble = isRefused ? `PostgreSQL refuses this host: ${kind}` : RESPONDS_NOT
+    if (this.#logged.has(this.#trouble)) return
+    this.#logged.add(this.#trouble)
+    const reason = errorText(cause)
+    const fix = cause instanceof StartError ? undefined : { fix: FIX }
+    if (!isRefused) this.#settings.log.warn({ code: 'MH3504', reason }, 'PostgreSQL does not respond: retrying')
+    else this.#settings.log.warn({ code: 'MH3504', reason, ...fix }, 'PostgreSQL refuses this host: retrying')
   }
 }
 

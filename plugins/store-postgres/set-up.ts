@@ -1,7 +1,7 @@
 // Opens the store and the bus in PostgreSQL for a host. Routes with the same database share the connections.
 import type { InternalHost } from '../../core/internal.ts'
 import type { Store } from '../../core/store.ts'
-import { readStreamLimits, requireSecrets } from '../families/stores/index.ts'
+import { claimOf, readStreamLimits, requireSecrets } from '../families/stores/index.ts'
 import { createPostgresBus } from './bus.ts'
 import { createPostgresStore, Postgres } from './connection.ts'
 import type { FilledStorePostgresOptions } from './options.ts'
@@ -23,14 +23,14 @@ function openOnce(host: InternalHost, { url, schema }: FilledStorePostgresOption
 
 function open(host: InternalHost, url: string, schema: string, condition: string): Store {
   const { log, config } = host
-  const postgres = new Postgres({ url, schema, log })
+  const postgres = new Postgres({ url, schema, log, claim: claimOf(host) })
   const bus = createPostgresBus(postgres, config.node, log)
   host.onStart(async () => {
     if (config.purpose === 'inspect') return
     await postgres.start()
     await bus.start()
   })
-  host.readiness(condition, () => postgres.isUp || 'PostgreSQL does not respond')
+  host.readiness(condition, () => postgres.isUp || postgres.trouble)
   host.onClose(async () => {
     await bus.leave()
     await postgres.close()

@@ -95,7 +95,7 @@ export const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'families/pages': ['auth-bridge', 'transport-streamable'],
   'families/per-request': ['transport-streamable', 'transport-stdio'],
   'families/task-store': ['tasks', 'cluster-redis', 'console'],
-  'families/stores': ['cluster-redis', 'store-sqlite', 'store-postgres'],
+  'families/stores': ['cluster-redis', 'store-sqlite', 'store-postgres', 'families/redis'],
 }
 
 /** The folder of a plugin or family, without `plugins/`. */

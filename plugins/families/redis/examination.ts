@@ -1,19 +1,10 @@
 // Examines Redis: required commands, keys, eviction policy and secrets.
 import { errorText, type Logger } from '../../../core/plugin.ts'
+import { type KeySpaceClaim, MIN_LIFETIME, writeClaim } from '../stores/index.ts'
 import { type RedisScript, redisScript } from './commands.ts'
 import { explainRefusal, isDisconnection, lackingRights, type Refusal } from './failures.ts'
 import type { Health } from './health.ts'
-import {
-  CLAIM_KEYS,
-  findOldGrants,
-  findOldKeys,
-  foreignKeys,
-  type KeySpaceClaim,
-  LEAVE_KEYS,
-  MIN_LIFETIME,
-  unevenSecrets,
-  writeClaim,
-} from './key-space.ts'
+import { CLAIM_KEYS, findOldGrants, findOldKeys, foreignKeys, LEAVE_KEYS, unevenSecrets } from './key-space.ts'
 import type { ResolvedRedis } from './settings.ts'
 
 /** Ordered so that each command finds its key. */

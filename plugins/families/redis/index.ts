@@ -3,7 +3,6 @@
 export { BUS_COMMANDS, busFor as busOf, redisBus } from './bus.ts'
 export { redisScript } from './commands.ts'
 export { examineRedis, type RedisConnection, redisConnection } from './connection.ts'
-export { claimOf } from './key-space.ts'
 export {
   REDIS_PROPERTIES,
   REDIS_SECTIONS,

@@ -1,21 +1,11 @@
 // Announces the secrets of nodes in Redis. A node without a shared secret is refused, because it would end sessions.
 
-import { createHash } from 'node:crypto'
-import type { InternalHost } from '../../../core/internal.ts'
+import { type KeySpaceClaim, readFingerprints, SHARE_SECRET } from '../stores/index.ts'
 import { type RedisScript, redisScript } from './commands.ts'
 import type { Refusal } from './failures.ts'
 import type { ResolvedRedis } from './settings.ts'
 
-/** Milliseconds after which a silent node is gone. */
-export const MIN_LIFETIME = 15_000
-
 export const FOREIGN_KEYS = 'keys of another host'
-
-export interface KeySpaceClaim {
-  readonly node: string
-  /** One fingerprint per secret, the signing one first. */
-  readonly fingerprints: readonly string[]
-}
 
 /** KEYS: nodes by expiry, `<node> <fingerprint>,...`. ARGV: own entry, lifetime, fingerprints. Returns other nodes. */
 export const CLAIM_KEYS = redisScript(`
@@ -43,10 +33,6 @@ return reply
 
 /** KEYS: nodes. ARGV: own entry. */
 export const LEAVE_KEYS = redisScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`)
-
-export const writeClaim = ({ node, fingerprints }: KeySpaceClaim): string => `${node} ${fingerprints.join(',')}`
-
-const readFingerprints = (written: string): readonly string[] => (written.split(' ')[1] ?? '').split(',')
 
 /** Keys of versions before the store, which this version does not read. */
 const OLD_KEYS = {
@@ -111,9 +97,7 @@ export function foreignKeys({ name, keyPrefix }: Pick<ResolvedRedis, 'name' | 'k
   return {
     code: FOREIGN_KEYS,
     text: `the keys ${keyPrefix}* of ${name} are in use by a host with other \`secrets\``,
-    fix:
-      'set a different redis.keyPrefix for each deployment; nodes of one deployment need a common secret, ' +
-      'also during a rotation (see docs/config.md). A killed node counts for 15 s',
+    fix: `set a different redis.keyPrefix ${SHARE_SECRET}`,
     isPermanent: true,
   }
 }
@@ -126,11 +110,3 @@ export function unevenSecrets({ fingerprints }: KeySpaceClaim, others: readonly 
     return 'running nodes sign with a secret that this node does not have: this node refuses their sessions'
   return undefined
 }
-
-/** Derives a fingerprint that reveals nothing about the secret. */
-const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
-
-export const claimOf = ({ config: { node, keys } }: InternalHost): KeySpaceClaim => ({
-  node,
-  fingerprints: keys('key-space').map(fingerprint),
-})

@@ -1,4 +1,5 @@
-// Shared by storage plugins: required secrets and stream limits.
+// Shared by storage plugins: required secrets, their fingerprints, and stream limits.
+import { createHash } from 'node:crypto'
 import { count, duration, type InternalHost, size } from '../../../core/internal.ts'
 import { type Duration, parseDuration, parseSize, type Size, StartError } from '../../../core/plugin.ts'
 import type { StreamLimits } from '../../../core/transport.ts'
@@ -17,6 +18,33 @@ export function requireSecrets(
     (where === EVERYWHERE ? `(the same file on ${where})` : '(a start makes it)')
   report(new StartError('MH1404', `${why} are temporary keys of this process; ${how}`, { at }))
 }
+
+/** The secrets of a node. Nodes without a shared secret would end the sessions of each other. */
+export interface KeySpaceClaim {
+  readonly node: string
+  /** One fingerprint per secret, the signing one first. */
+  readonly fingerprints: readonly string[]
+}
+
+/** Derives a fingerprint that reveals nothing about the secret. */
+const fingerprint = (key: Buffer) => createHash('sha256').update(key).digest('base64url').slice(0, 16)
+
+export const claimOf = ({ config: { node, keys } }: InternalHost): KeySpaceClaim => ({
+  node,
+  fingerprints: keys('key-space').map(fingerprint),
+})
+
+export const writeClaim = ({ node, fingerprints }: KeySpaceClaim): string => `${node} ${fingerprints.join(',')}`
+
+export const readFingerprints = (written: string): readonly string[] => (written.split(' ')[1] ?? '').split(',')
+
+/** Milliseconds after which a silent node is gone. */
+export const MIN_LIFETIME = 15_000
+
+/** The end of the fix for a node without a shared secret. */
+export const SHARE_SECRET =
+  'for each deployment; nodes of one deployment need a common secret, also during a rotation (see docs/config.md). ' +
+  'A killed node counts for 15 s'
 
 /** Clients need time to reconnect. */
 const MIN_TTL = 1_000
