@@ -63,6 +63,8 @@ const encodeArgument = (value: unknown) =>
 
 export class Postgres {
   readonly schema: string
+  /** Why it is not up, for the health page. */
+  trouble = RESPONDS_NOT
   readonly #settings: PostgresSettings
   readonly #returned = new Set<() => void>()
   #pool: Promise<Pool> | undefined
@@ -72,7 +74,6 @@ export class Postgres {
   #timer: NodeJS.Timeout | undefined
   #isUp: boolean | undefined
   #downSince = 0
-  #trouble = RESPONDS_NOT
   /** Kinds of trouble that were logged in this outage. */
   readonly #logged = new Set<string>()
   #upSince = 0
@@ -85,11 +86,6 @@ export class Postgres {
 
   get isUp(): boolean {
     return this.#isUp === true
-  }
-
-  /** Why it is not up, for the health page. */
-  get trouble(): string {
-    return this.#trouble
   }
 
   onReturn(listener: () => void): void {
@@ -305,9 +301,9 @@ export class Postgres {
     const code = codeOf(cause)
     const isRefused = cause instanceof StartError || PERMANENT.test(code)
     const kind = code.startsWith('28') ? `authentication (${code})` : code
-    this.#trouble = isRefused ? `PostgreSQL refuses this host: ${kind}` : RESPONDS_NOT
-    if (this.#logged.has(this.#trouble)) return
-    this.#logged.add(this.#trouble)
+    this.trouble = isRefused ? `PostgreSQL refuses this host: ${kind}` : RESPONDS_NOT
+    if (this.#logged.has(this.trouble)) return
+    this.#logged.add(this.trouble)
     const reason = errorText(cause)
     const fix = cause instanceof StartError ? undefined : { fix: FIX }
     if (!isRefused) this.#settings.log.warn({ code: 'MH3504', reason }, 'PostgreSQL does not respond: retrying')
