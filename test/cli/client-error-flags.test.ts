@@ -3,33 +3,8 @@ import { expect } from 'chai'
 import { toFlag, withFlags } from '../../cli/client/flag-text.ts'
 import { shellWord } from '../../cli/text.ts'
 import { AuthError } from '../../client/errors.ts'
-import { OPTIONS } from '../../client/resolve-options.ts'
-import { stopServers } from '../client/support/fake-servers.ts'
-import { documents, registration, responses, tokens } from '../client/support/faulty-server-cases.ts'
-import { type BadCase, callServer, localWorld, SECRETS } from '../client/support/faulty-server-setup.ts'
-
-/** Options whose names are no words of English, and what stands for those that no flag sets. */
-const NAMES = Object.keys(OPTIONS).filter(name => /[A-Z]/.test(name))
-const left = (text: string) => NAMES.filter(name => new RegExp(`\\b${name}\\b(?! of createAuthFetch)`).test(text))
 
 describe('client errors on the command line', () => {
-  afterEach(stopServers)
-
-  it('name flags for every faulty server', async () => {
-    const flags = new Set<string>()
-    for (const bad of [...documents, ...registration, ...responses, ...tokens] as BadCase[]) {
-      const world = await localWorld()
-      world.as.addClient({ client_id: 'known', client_secret: SECRETS.clientSecret })
-      bad.make(world)
-      const { thrown } = await callServer(world, bad)
-      const text = AuthError.is(thrown) ? withFlags(thrown) : ''
-      expect(left(text), text).to.deep.equal([])
-      for (const [flag] of text.matchAll(/--[a-z-]+/g)) flags.add(flag)
-      await stopServers()
-    }
-    expect([...flags]).to.include.members(['--issuer-match', '--assume-pkce', '--trusted-issuer', '--client-id'])
-  })
-
   for (const [fix, shown] of [
     [{ option: 'issuerMatch', value: 'ignore-trailing-slash' }, 'log in with --issuer-match ignore-trailing-slash'],
     [

@@ -1,7 +1,9 @@
 // Tests broken, overloaded and malicious servers: each ends in a typed error with a fix, few requests and no leaked
 // secret.
 import { expect } from 'chai'
+import { withFlags } from '../../cli/client/flag-text.ts'
 import { AuthError } from '../../client/index.ts'
+import { OPTIONS } from '../../client/resolve-options.ts'
 import { stopServers } from './support/fake-servers.ts'
 import { documents, registration, responses, slow, tokens } from './support/faulty-server-cases.ts'
 import { callServer, judge, localWorld, SECRETS, type World } from './support/faulty-server-setup.ts'
@@ -18,6 +20,9 @@ async function withShortTimeouts(work: () => Promise<void>): Promise<void> {
   }
 }
 
+/** Options whose names are no words of English. */
+const NAMES = Object.keys(OPTIONS).filter(name => /[A-Z]/.test(name))
+
 describe('Faulty authorization and resource servers', () => {
   let world: World
   beforeEach(async () => {
@@ -33,13 +38,14 @@ describe('Faulty authorization and resource servers', () => {
   })
 
   for (const bad of [...documents, ...registration, ...responses, ...tokens]) {
-    it(`${bad.what}: ${bad.code}`, async () => {
-      await judge(world, bad)
+    it(`${bad.what}: ${bad.code}, on the command line with flags in place of options`, async () => {
+      const text = withFlags(await judge(world, bad))
+      expect(text).to.not.match(new RegExp(`\\b(?:${NAMES.join('|')})\\b(?! of createAuthFetch)`))
     })
   }
 
   for (const bad of slow) {
-    it(`${bad.what}: ${bad.code} after 15 s`, () => withShortTimeouts(() => judge(world, bad)))
+    it(`${bad.what}: ${bad.code} after 15 s`, () => withShortTimeouts(async () => void (await judge(world, bad))))
   }
 })
 

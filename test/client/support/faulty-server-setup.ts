@@ -128,7 +128,7 @@ export async function callServer(world: World, { what, options }: Pick<BadCase, 
 }
 
 /** A case must end in its error, with a fix in the text, within its number of requests. */
-export async function judge(world: World, bad: BadCase): Promise<void> {
+export async function judge(world: World, bad: BadCase): Promise<AuthError> {
   bad.make(world)
   const { thrown, account } = await callServer(world, bad)
   expect(AuthError.is(thrown), `${account.code}: ${thrown instanceof Error ? thrown.stack : thrown}`).to.equal(true)
@@ -138,4 +138,5 @@ export async function judge(world: World, bad: BadCase): Promise<void> {
   expect(error.fix, error.message).to.be.a('string').and.have.length.above(10)
   expect(error.message).to.include(error.fix)
   expect(account.requests, error.message).to.be.at.most(bad.within)
+  return error
 }
