@@ -65,11 +65,17 @@ async function readCertificate(tls: FilledHttpTls, directory: string, report: Re
   const { passphrase, minVersion } = tls
   const secret = { key, ...(passphrase !== undefined && { passphrase }) }
   return tryReport(report, (): Certificate => {
-    const { validTo } = check('cert', 'the certificate cannot be read', () => new X509Certificate(cert))
+    const { validFrom, validTo } = check('cert', 'the certificate cannot be read', () => new X509Certificate(cert))
     check('key', 'the key cannot be read; an encrypted key needs http.tls.passphrase', () => createPrivateKey(secret))
     const context = { cert, minVersion, ...secret }
     check('key', 'the key and the certificate in http.tls.cert cannot be used', () => createSecureContext(context))
-    return { context, expires: Date.parse(validTo) }
+    const [starts, expires] = [Date.parse(validFrom), Date.parse(validTo)]
+    const file = tls.cert.includes('-----BEGIN') ? 'the certificate' : tls.cert
+    const warn = (text: string) => report(tlsError('cert', `${file} ${text}`), 'warning')
+    const refused = (time: number) => `${new Date(time).toISOString()}, so clients refuse it`
+    if (expires < Date.now()) warn(`expired on ${refused(expires)}; renew it, then reload or restart`)
+    else if (starts > Date.now()) warn(`is valid from ${refused(starts)}; check the clock of this machine, or wait`)
+    return { context, expires }
   })
 }
 

@@ -39,7 +39,8 @@ async function start(more: Partial<TestConfig> = {}) {
     ...more,
   }
   const withTls = (tls: object) => ({ ...config, http: { port: 0, tls: { ...FILES, ...tls } } })
-  const host = await createHost(withTls({}), { directory: folder, log: createTestLog() })
+  const log = createTestLog()
+  const host = await createHost(withTls({}), { directory: folder, log })
   await host.listen()
   const reload = (tls = {}) =>
     host.reload({
@@ -48,10 +49,24 @@ async function start(more: Partial<TestConfig> = {}) {
       locate: () => undefined,
       isInline: true as const,
     })
-  return { url: host.url, folder, reload, [Symbol.asyncDispose]: async () => void (await host.close({ grace: 0 })) }
+  return {
+    url: host.url,
+    folder,
+    log,
+    reload,
+    [Symbol.asyncDispose]: async () => void (await host.close({ grace: 0 })),
+  }
 }
 
 describe('Certificate renewal', () => {
+  it('warns when a reload serves an expired certificate', async () => {
+    await using host = await start()
+    writePair(authority.sign({ days: [-9, -2] }), host.folder)
+    await host.reload()
+    const warnings = host.log.lines.filter(({ code, level }) => code === 'MH1303' && level === 'warn')
+    expect(warnings.map(({ message }) => message).join()).to.match(/^http\.tls\.cert: \.\/cert\.pem expired on \d{4}-/)
+  })
+
   it('serves the new certificate to new connections and keeps open streams', async () => {
     const puppet = createPuppet()
     await using host = await start({ toolsets: { all: [puppet.tool] } })

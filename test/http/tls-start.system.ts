@@ -139,6 +139,21 @@ describe('http.tls validation', () => {
     expect(warnings.join()).to.match(/^http\.publicUrl: .*only HTTPS/)
   })
 
+  it('warns about a certificate that has expired or is not valid yet, with its file and date', async () => {
+    for (const [days, expected] of [
+      [[-9, -2], /^http\.tls\.cert: \.\/cert\.pem expired on \d{4}-\d\d-\d\dT.*Z, so clients refuse it; renew it/],
+      [[2, 9], /^http\.tls\.cert: \.\/cert\.pem is valid from \d{4}-\d\d-\d\dT.*Z, so clients refuse it; .*clock/],
+    ] as const) {
+      const folder = writePair(authority.sign({ days }))
+      for (const purpose of ['inspect', 'serve'] as const) {
+        const { said, warnings } = await check(FILES, folder, { purpose })
+        expect(said).to.equal('fine')
+        expect(warnings).to.have.lengthOf(1)
+        expect(warnings[0]).to.match(expected)
+      }
+    }
+  })
+
   it('warns about a plain HTTP metrics port reachable from other machines', async () => {
     const folder = folderWith({})
     const metricsAt = (more: object) => ({ plugins: { metrics: { port: 0, token: 'a-token-long-enough', ...more } } })
