@@ -107,8 +107,8 @@ const HANDLES_STDOUT: ReadonlySet<string> = new Set(['start', 'dev', 'stdio', 'p
 
 /** Returns the exit code. `release` leaves stdout errors to the command. */
 async function runCommand(argv: readonly string[], context: CommandContext, release: () => void): Promise<number> {
-  const [first, topic = ''] = argv
-  if (first === 'help' && /^\w+$/.test(topic) && !COMMANDS.has(topic)) {
+  const [firstArgument, topic = ''] = argv
+  if (firstArgument === 'help' && /^\w+$/.test(topic) && !COMMANDS.has(topic)) {
     const { explainCode, explainKind } = await import('./explain-code.ts')
     const text = /^mh\d{4}$/i.test(topic) ? explainCode(topic.toUpperCase()) : explainKind(topic)
     if (text !== undefined) {
@@ -116,8 +116,8 @@ async function runCommand(argv: readonly string[], context: CommandContext, rele
       return 0
     }
   }
-  if (first === 'help') return runCommand([...argv.slice(1), '--help'], context, release)
-  const at = argv[0]?.startsWith('-') ? argv.findIndex(argument => COMMANDS.has(argument)) : 0
+  if (firstArgument === 'help') return runCommand([...argv.slice(1), '--help'], context, release)
+  const at = firstArgument?.startsWith('-') ? argv.findIndex(argument => COMMANDS.has(argument)) : 0
   const name = argv[at]
   const width = context.stdout.columns || HELP_WIDTH
   const help = (text: string) => {
@@ -125,10 +125,10 @@ async function runCommand(argv: readonly string[], context: CommandContext, rele
     return 0
   }
   if (name === undefined) {
-    const [flag] = argv
-    if (flag === '-v' || flag === '--version') return help(version)
-    if (flag === undefined || flag === '-h' || flag === '--help') return help(await describeCommands(width))
-    throw usageError(`unknown option '${flag}'; give a command first`, SEE_HELP)
+    if (firstArgument === '-v' || firstArgument === '--version') return help(version)
+    if (firstArgument === undefined || firstArgument === '-h' || firstArgument === '--help')
+      return help(await describeCommands(width))
+    throw usageError(`unknown option '${firstArgument}'; give a command first`, SEE_HELP)
   }
   const load = COMMANDS.get(name)
   if (!load) {

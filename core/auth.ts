@@ -19,6 +19,9 @@ export { canonicalPath, parseHost, redactUrl } from './http/request-target.ts'
 export { publicKeyTypeOf } from './kernel/secrets.ts'
 export { userKey } from './kernel/user.ts'
 export type { ItemKind, ResourceItem, ToolItem } from './mcp/definitions/catalog.ts'
+export { globsOverlap, matchesGlob } from './mcp/glob.ts'
+export { canSubscribeNow, findResource, findSubscribable } from './mcp/methods/resources.ts'
+export type { ProtectedResource, TokenBinding } from './mcp/routes/access-decider.ts'
 export {
   ENDPOINT_URL_PATTERN,
   HTTP_URL_PATTERN,
@@ -28,9 +31,6 @@ export {
   KEYS_URL,
   LISTEN_ADDRESS,
   SCOPE,
-} from './mcp/definitions/schema-parts.ts'
-export { globsOverlap, matchesGlob } from './mcp/glob.ts'
-export { canSubscribeNow, findResource, findSubscribable } from './mcp/methods/resources.ts'
-export type { ProtectedResource, TokenBinding } from './mcp/routes/access-decider.ts'
+} from './mcp/schema/schema-parts.ts'
 export { createMemoryStore, type MemoryDump } from './store/memory-store.ts'
 export type { Store } from './store/store.ts'

@@ -45,6 +45,7 @@ import { createMetrics } from './kernel/metrics.ts'
 import { addOldNames } from './kernel/old-names.ts'
 import { createPipeline } from './kernel/pipeline.ts'
 import { createProviderLookup, type PluginInstance, type Provides, type SuggestPlugin } from './kernel/plugin-plan.ts'
+import { createPseudonyms } from './kernel/pseudonyms.ts'
 import { createReadiness } from './kernel/readiness.ts'
 import type { Route } from './kernel/route.ts'
 import { createSecrets, type Secrets } from './kernel/secrets.ts'
@@ -60,7 +61,6 @@ import {
 import { createInFlight, createShutdown, type InFlight, type Shutdown } from './kernel/shutdown.ts'
 import { createSlots } from './kernel/slots.ts'
 import type { Observer } from './mcp/calls/observe.ts'
-import { createPseudonyms } from './mcp/calls/pseudonyms.ts'
 import type { CatalogItem } from './mcp/definitions/catalog.ts'
 import type { Definition, RuntimeHost } from './mcp/definitions/define.ts'
 import { reportNameClashes, validDefinitions, warnOfPages } from './mcp/definitions/valid-definitions.ts'
@@ -581,13 +581,13 @@ function summaryFactsOf(
   const { authorize: rule } = route
   const [access, resource] = [parts.slot('access', route), parts.slot('protectedResource', route)]
   const anonymous = access.audienceOf(undefined, route)
-  const others = items.filter(item => anonymous.denialOf(item))
+  const restricted = items.filter(item => anonymous.denialOf(item))
   // A login requests the first of these lists that has scopes.
   const ofRule = rule === undefined ? undefined : access.authorize(rule, undefined, route)?.scopes
   const requested = [ofRule, parts.leastScopes(route, params), resource.scopesOf(route)]
   const scopes = requested.find(list => list && list.length > 0) ?? []
   const login = rule ? access.audienceOf({ subject: '', scopes, roles: [], claims: {} }, route) : anonymous
-  const callable = items.filter(item => !login.denialOf(item))
+  const available = items.filter(item => !login.denialOf(item))
   const hasLoginMetadata = resource.metadataUrlOf(route, params) !== undefined
   const sources = route.toolsets.flatMap(name => {
     const { describe } = parts.catalog.sourceOf(name) ?? {}
@@ -597,7 +597,7 @@ function summaryFactsOf(
   })
   const { issuer, isDevelopment = false } = parts.slot('authorizationServer', route)
   const issuers = resource.serversOf?.(route) ?? [issuer() ?? []].flat()
-  return { items, others, callable, hasLoginMetadata, logins: { issuers, isDevelopment }, sources }
+  return { items, restricted, available, hasLoginMetadata, logins: { issuers, isDevelopment }, sources }
 }
 
 const NO_TOOLSETS = 'missing; add toolsets with tools, resources or prompts, or a plugin that provides toolsets'

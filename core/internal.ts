@@ -15,6 +15,8 @@ export type { CrossOrigin, Timeline } from './kernel/endpoint.ts'
 export { CallQueue } from './mcp/calls/call-queue.ts'
 export { FairQueue, type Queued } from './mcp/calls/fair-queue.ts'
 export type { BuiltInContext } from './mcp/definitions/define.ts'
+export { didYouMean, nearest } from './mcp/nearest.ts'
+export { compileSchema } from './mcp/schema/schema.ts'
 export {
   choice,
   closed,
@@ -27,9 +29,7 @@ export {
   size,
   text,
   words,
-} from './mcp/definitions/schema-parts.ts'
-export { didYouMean, nearest } from './mcp/nearest.ts'
-export { compileSchema } from './mcp/schema/schema.ts'
+} from './mcp/schema/schema-parts.ts'
 export type { KeptWarning, Operator } from './operator.ts'
 export type { Slots } from './slots.ts'
 

@@ -60,9 +60,9 @@ export const printable = (text: string): string =>
     character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
-/** The message for the operator of a program, with the program's last output. */
-export function operatorText(error: unknown): string {
+/** The message for the operator of a program, with the program's last output. `shorten`: shortens the output. */
+export function operatorText(error: unknown, shorten = (output: string) => output): string {
   const message = error instanceof Error ? error.message : String(error)
   const printed = error instanceof RemoteError ? error.output : undefined
-  return printed === undefined ? message : `${message}; it printed: ${printed}`
+  return printed === undefined ? message : `${message}; it printed: ${shorten(printed)}`
 }

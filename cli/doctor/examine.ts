@@ -125,17 +125,17 @@ async function checkCors({ url, origin: named }: Target): Promise<Finding[]> {
     ...findMissing(SENT, preflight.headers['access-control-allow-headers']),
   ]
   if (missing.length > 0)
-    findings.push(cors.wrong(`The preflight does not allow ${missing.join(', ')}`, 'Let the plugin cors answer it.'))
-  const answer = await request(url, createRequest('tools/list', {}, { Origin: origin }))
-  if (answer.headers['access-control-allow-origin'] === undefined)
-    findings.push(cors.wrong(`The response (${answer.status}) has no CORS header`, 'Let the proxy forward it.'))
-  const hidden = findMissing(READ, answer.headers['access-control-expose-headers'])
+    findings.push(cors.wrong(`The preflight does not allow ${missing.join(', ')}`, 'Let the plugin cors handle it.'))
+  const response = await request(url, createRequest('tools/list', {}, { Origin: origin }))
+  if (response.headers['access-control-allow-origin'] === undefined)
+    findings.push(cors.wrong(`The response (${response.status}) has no CORS header`, 'Let the proxy forward it.'))
+  const hidden = findMissing(READ, response.headers['access-control-expose-headers'])
   if (hidden.length > 0)
     findings.push(cors.wrong(`Pages cannot read ${hidden.join(', ')}`, 'Set Access-Control-Expose-Headers; cors does.'))
   return findings.length > 0 ? findings : [cors.ok(`Pages of ${origin} can call`)]
 }
 
-function checkFirst({ url, first: { status, headers, text, isMcp } }: Target): Finding | undefined {
+function checkFirst({ url, first: { status, headers, text, canBeMcp } }: Target): Finding | undefined {
   const { location } = headers
   const { wrong } = address
   if (status >= 300 && status < 400)
@@ -147,7 +147,7 @@ function checkFirst({ url, first: { status, headers, text, isMcp } }: Target): F
       `Nothing is served at ${url}`,
       'See `routes` of the config, and the path that a proxy adds or removes.',
     )
-  if (status < 500 && status !== 401 && !isMcp)
+  if (status < 500 && status !== 401 && !canBeMcp)
     return wrong(`${url} is not an MCP server: ${status} without a JSON-RPC message`, 'Check the URL.')
   if (status !== 200 && status !== 401)
     return wrong(`tools/list gets ${status}: ${text.slice(0, 200)}`, 'Enable transport-streamable. See the log.')
@@ -192,7 +192,7 @@ async function detectLegacyServer({ url, first: { status } }: Target): Promise<L
 }
 
 const describeLegacy = (url: string, { revision, transport }: LegacyServer): Finding =>
-  address.note(`${url} speaks ${transport} of ${revision}, not 2026-07-28`)
+  address.note(`${url} supports ${transport} of ${revision}, not 2026-07-28`)
 
 function unreachableFix(url: string, error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
@@ -216,7 +216,7 @@ export async function examine(
   const legacy = await detectLegacyServer(target)
   const failed = legacy ? undefined : checkFirst(target)
   if (failed) return [failed]
-  const findings = [legacy ? describeLegacy(url, legacy) : address.ok(`${url} answers ${target.first.status}`)]
+  const findings = [legacy ? describeLegacy(url, legacy) : address.ok(`${url} responds with ${target.first.status}`)]
   for (const [name, check] of CHECKS) {
     try {
       findings.push(...(await check(target)))

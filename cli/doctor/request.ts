@@ -87,8 +87,8 @@ export async function request(url: string, options: RequestOptions = {}) {
     }
   }
   const json = parseObject(text)
-  const isMcp = isStream || text.length > MAX_BODY || json?.['jsonrpc'] === '2.0'
-  return { status: statusCode, headers, text, json, isMcp }
+  const canBeMcp = isStream || text.length > MAX_BODY || json?.['jsonrpc'] === '2.0'
+  return { status: statusCode, headers, text, json, canBeMcp }
 }
 
 export function createRequest(
@@ -119,7 +119,7 @@ export const bearer = (token: string | undefined): Record<string, string> =>
 
 export function failureText(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
-  return code === 'ABORT_ERR' ? `no answer within ${TIMEOUT / 1_000} seconds` : message || String(code)
+  return code === 'ABORT_ERR' ? `no response within ${TIMEOUT / 1_000} seconds` : message || String(code)
 }
 
 export type LegacyServer = NonNullable<Awaited<ReturnType<typeof detectLegacy>>>

@@ -1,6 +1,6 @@
 // Converts token claims to users, and test users to claims.
 import type { User } from '../kernel/user.ts'
-import { flag } from '../mcp/definitions/schema-parts.ts'
+import { flag } from '../mcp/schema/schema-parts.ts'
 import { CLAIM_PATH_PATTERN } from '../mcp/units.ts'
 import { isObject } from '../mcp/wire/message.ts'
 

@@ -1,6 +1,7 @@
 // The JSON Schema (draft 2020-12) of a config, with its defaults. define-config.ts infers the types from it.
 
 import { getOrCreate } from '../http/get-or-create.ts'
+import { TOOLSET_NAME_PATTERN } from '../mcp/routes/routes.ts'
 import {
   closed,
   count,
@@ -16,8 +17,7 @@ import {
   positiveDuration,
   SCOPE,
   text,
-} from '../mcp/definitions/schema-parts.ts'
-import { TOOLSET_NAME_PATTERN } from '../mcp/routes/routes.ts'
+} from '../mcp/schema/schema-parts.ts'
 import { SIZE_PATTERN } from '../mcp/units.ts'
 import type { JsonSchema } from '../mcp/wire/protocol.ts'
 import { MODERN_REVISION } from '../mcp/wire/revisions.ts'

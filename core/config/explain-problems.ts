@@ -2,6 +2,9 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { formatPath, type Path } from '../http/errors.ts'
 import { redactUrl } from '../http/request-target.ts'
+import { nearest } from '../mcp/nearest.ts'
+import { TOOLSET_NAME_PATTERN } from '../mcp/routes/routes.ts'
+import { readErrors, type SchemaProblem, shorten, stepsOf } from '../mcp/schema/explain-errors.ts'
 import {
   ENDPOINT_URL_PATTERN,
   HTTP_URL_PATTERN,
@@ -9,10 +12,7 @@ import {
   ISSUER_URL,
   KEYS_URL,
   SCOPE,
-} from '../mcp/definitions/schema-parts.ts'
-import { nearest } from '../mcp/nearest.ts'
-import { TOOLSET_NAME_PATTERN } from '../mcp/routes/routes.ts'
-import { readErrors, type SchemaProblem, shorten, stepsOf } from '../mcp/schema/explain-errors.ts'
+} from '../mcp/schema/schema-parts.ts'
 import {
   CLAIM_PATH_PATTERN,
   DURATION_PATTERN,

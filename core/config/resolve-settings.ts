@@ -2,7 +2,7 @@
 
 import { errorText, StartError } from '../http/errors.ts'
 import type { ResolvedHttp } from '../http/guard.ts'
-import { resolveIsolate } from '../mcp/definitions/isolate.ts'
+import { resolveIsolate } from '../mcp/definitions/isolation-limits.ts'
 import { parseDuration, parseSize } from '../mcp/units.ts'
 import type { FilledHttpSettings, FilledSessionLimits, FilledToolLimits } from './define-config.ts'
 

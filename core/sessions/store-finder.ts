@@ -40,11 +40,11 @@ export function createStoreFinder({ node, isRunningAt, restore, rebuild, adoptRu
   const { name, store, peers, limits, sessions } = node
   const building = new Map<string, Promise<Session>>()
 
-  async function restoreEnded(digest: string, ended: boolean) {
+  async function restoreLocal(digest: string, isEnded: boolean) {
     const local = sessions.get(digest)
-    if (ended) local?.dispose(new Error('the session was ended'))
+    if (isEnded) local?.dispose(new Error('the session was ended'))
     else if (local && (await restore(local))) return
-    throw !ended && !local && store.isRecovering ? restoring() : sessionNotFound()
+    throw !isEnded && !local && store.isRecovering ? restoring() : sessionNotFound()
   }
 
   async function enterStore({ digest, requests }: SessionLookup) {
@@ -63,7 +63,7 @@ export function createStoreFinder({ node, isRunningAt, restore, rebuild, adoptRu
         from.push(owner)
       } else {
         if (restored) throw restoring()
-        await restoreEnded(digest, entered.ended)
+        await restoreLocal(digest, entered.ended)
         restored = true
       }
     }

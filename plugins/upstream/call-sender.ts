@@ -7,7 +7,7 @@ import { callOf, contextCancellation, InputRequired, roundOf } from '../../core/
 import { RemoteError, type RequestOptions } from '../../remote/index.ts'
 import { isLoginRound, isPerCaller, readStepUp, withLogin } from '../families/credentials/index.ts'
 import { problemsOf } from '../families/upstream-calls/index.ts'
-import { CallSessions, type SessionLease } from './call-sessions.ts'
+import { CallSessions } from './call-sessions.ts'
 import { capabilitiesFor, cleanResult, paramsFor, readInputRequests } from './calls.ts'
 import { changedError, type UpstreamClient } from './definitions.ts'
 import {
@@ -23,7 +23,7 @@ import { ActiveCall, CallSlot } from './held.ts'
 import { labelOf } from './names.ts'
 import type { RelayResult } from './node-relay.ts'
 import type { UpstreamParts, UpstreamServer } from './server-parts.ts'
-import type { ServerSession } from './sessions.ts'
+import type { ServerSession, SessionLease } from './sessions.ts'
 import { ContextClient, type Json, type RequestClient, UpstreamRequest } from './upstream-request.ts'
 
 /** Maximum bytes of requests to a client, which are part of `requestState`. */
@@ -72,36 +72,40 @@ export class CallSender implements UpstreamClient {
   }
 
   async call(method: string, params: Json, ctx: CallContext, outputSchema?: JsonSchema): Promise<object> {
-    const call = callOf(ctx)
-    if (!call) throw new Error('the context does not belong to a call')
-    this.#active++
-    try {
-      const record = { name: this.#parts.settings.name, tool: params['name'] }
-      return await this.#parts.record(call, record, async () => {
-        const result = await withLogin(ctx, () => this.#call(method, params, ctx, call))
-        return outputSchema ? this.#checkOutput(result, outputSchema, record.tool) : result
-      })
-    } catch (error) {
-      this.#server.reportUnreachable(error)
-      if (isUnknownItem(error)) this.#handleUnknownItem(method, params['name'], error as Error)
-      // If the lists are refused, too, the host connects again.
-      else if (isVersionRefused(error)) this.#server.lists.requestRefresh()
-      // The resource does not exist, so there is no result.
-      if (method === 'resources/read' && isNotFound(error)) return undefined as never
-      throw this.#toCallerError(error, call)
-    } finally {
-      this.#endCall()
-    }
+    const record = { name: this.#parts.settings.name, tool: params['name'] }
+    return this.#track(ctx, async call => {
+      try {
+        return await this.#parts.record(call, record, async () => {
+          const result = await withLogin(ctx, () => this.#call(method, params, ctx, call))
+          return outputSchema ? this.#checkOutput(result, outputSchema, record.tool) : result
+        })
+      } catch (error) {
+        this.#server.reportUnreachable(error)
+        if (isUnknownItem(error)) this.#handleUnknownItem(method, params['name'], error as Error)
+        // If the lists are refused, too, the host connects again.
+        else if (isVersionRefused(error)) this.#server.lists.requestRefresh()
+        // The resource does not exist, so there is no result.
+        if (method === 'resources/read' && isNotFound(error)) return undefined as never
+        throw error
+      }
+    })
   }
 
   async complete(ref: Json, argument: Json, context: Json, ctx: CallContext): Promise<{ values: string[] }> {
+    return this.#track(ctx, async call => {
+      const { completion } = (await this.#send('completion/complete', { ref, argument, context }, ctx, call)) as Json
+      const values = (completion as { values?: unknown } | undefined)?.values
+      return { ...(completion as object), values: Array.isArray(values) ? values.map(String) : [] }
+    })
+  }
+
+  /** Counts a call as in progress until `run` ends. Converts its error to one for the caller. */
+  async #track<Value>(ctx: CallContext, run: (call: Call) => Promise<Value>): Promise<Value> {
     const call = callOf(ctx)
     if (!call) throw new Error('the context does not belong to a call')
     this.#active++
     try {
-      const { completion } = (await this.#send('completion/complete', { ref, argument, context }, ctx, call)) as Json
-      const values = (completion as { values?: unknown } | undefined)?.values
-      return { ...(completion as object), values: Array.isArray(values) ? values.map(String) : [] }
+      return await run(call)
     } catch (error) {
       throw this.#toCallerError(error, call)
     } finally {
@@ -253,7 +257,7 @@ export class CallSender implements UpstreamClient {
     let active: ActiveCall
     try {
       if (contextCancellation(ctx).aborted) throw new RemoteError('cancelled', 'the call was cancelled')
-      active = this.#start(method, params, call, slot, await this.sessions.use(ctx, call))
+      active = this.#start(method, params, call, slot, await this.sessions.acquire(ctx, call))
     } catch (error) {
       slot.leave()
       throw error
@@ -262,7 +266,7 @@ export class CallSender implements UpstreamClient {
     return this.#toResult(active, call)
   }
 
-  #start(method: string, params: Json, call: Call, slot: CallSlot, { session, leave }: SessionLease): ActiveCall {
+  #start(method: string, params: Json, call: Call, slot: CallSlot, { session, release }: SessionLease): ActiveCall {
     // The lists may have changed since the call began.
     const kind = method === 'tools/call' ? 'tool' : 'prompt'
     if (
@@ -270,7 +274,7 @@ export class CallSender implements UpstreamClient {
       method !== 'resources/read' &&
       this.#server.lists.withheld.has(labelOf(kind, params['name']))
     ) {
-      leave()
+      release()
       throw changedError(kind, this.#parts.settings.name)
     }
     this.#setLogLevel(call, session)
@@ -281,7 +285,7 @@ export class CallSender implements UpstreamClient {
       const { outcome } = run
       if (outcome && 'error' in outcome && isSessionLost(outcome.error)) this.#dropSession(session, outcome.error)
       session.runs?.delete(run)
-      leave()
+      release()
       slot.leave()
       this.#endCall()
     }

@@ -6,17 +6,11 @@ import { isPerCaller } from '../families/credentials/index.ts'
 import { capabilitiesFor } from './calls.ts'
 import { reasonOf } from './failures.ts'
 import type { UpstreamParts, UpstreamServer } from './server-parts.ts'
-import { createSessions, type ServerSession, type SessionEvents, type Sessions } from './sessions.ts'
+import { createSessions, type SessionEvents, type SessionLease, type Sessions } from './sessions.ts'
 import type { CallCredentials, UserHeaders } from './targets.ts'
 
 /** Minimum time between two log lines about lost sessions, milliseconds. */
 const REPORT_INTERVAL = 1_000
-
-export interface SessionLease {
-  readonly session: ServerSession
-  /** Must be called when the call ends. */
-  leave(): void
-}
 
 export class CallSessions {
   readonly #server: UpstreamServer
@@ -53,10 +47,10 @@ export class CallSessions {
   }
 
   /** Returns the session for a call. */
-  async use(ctx: CallContext, call: Call): Promise<SessionLease> {
+  async acquire(ctx: CallContext, call: Call): Promise<SessionLease> {
     const credentials = await this.#parts.targets.authorize(ctx)
     if (credentials) this.#credentials.set(call, credentials)
-    const lease = this.#shared() ?? (await this.#wait(call))
+    const lease = this.#leaseShared() ?? (await this.#leaseWhenConnected(call))
     if (lease.session.close) this.#warnOfOtherNode(ctx, call)
     return lease
   }
@@ -98,23 +92,24 @@ export class CallSessions {
   }
 
   /** Returns the connection for lists, if all callers share it and it is open. */
-  #shared(): SessionLease | undefined {
+  #leaseShared(): SessionLease | undefined {
     const { state } = this.#server.supervisor
     if (state.status !== 'up' || !this.#isShared(state.connection)) return undefined
-    return { session: { connection: state.connection, runs: undefined, logLevel: undefined }, leave: () => undefined }
+    return { session: { connection: state.connection, runs: undefined, logLevel: undefined }, release: () => undefined }
   }
 
-  async #wait(call: Call): Promise<SessionLease> {
+  async #leaseWhenConnected(call: Call): Promise<SessionLease> {
     // Calls do not need the list connection, which has no token.
-    if (isPerCaller(this.#parts.settings.http?.auth) && this.#server.state === 'needs login') return this.#enter(call)
+    if (isPerCaller(this.#parts.settings.http?.auth) && this.#server.state === 'needs login')
+      return this.#leaseOwn(call)
     await this.#server.supervisor.get().catch(() => {
       throw this.#server.unavailable()
     })
-    return this.#shared() ?? this.#enter(call)
+    return this.#leaseShared() ?? this.#leaseOwn(call)
   }
 
-  async #enter(call: Call): Promise<SessionLease> {
-    const lease = await this.#sessions.enter(call)
+  async #leaseOwn(call: Call): Promise<SessionLease> {
+    const lease = await this.#sessions.acquire(call)
     const headers = this.#sessionHeaders.get(lease.session.connection)
     if (headers) headers.current = this.headersFor(call)
     return lease

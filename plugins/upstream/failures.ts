@@ -9,6 +9,7 @@ const MISSING_CAPABILITY = -32_021
 const RESOURCE_NOT_FOUND = -32_002
 const METHOD_NOT_FOUND = -32_601
 const UNSUPPORTED_VERSION = -32_022
+const ERROR_LINE = /^\S*(?:Error|Exception)\b/
 
 const truncate = (text: string) => {
   const visible = visibleText(text)
@@ -65,6 +66,16 @@ const REASON_TEXTS: Readonly<Record<RemoteReason, string>> = {
 
 /** The reason of a failure, for the log and the operator. */
 export const reasonOf = (error: unknown): string => visibleText(operatorText(error))
+
+/** The reason with one line of a longer output, such as a stack trace: its error, or its last line. */
+export const shortReasonOf = (error: unknown): string =>
+  visibleText(
+    operatorText(error, output => {
+      const lines = output.split('\n')
+      if (lines.length < 3) return output
+      return `${lines.find(line => ERROR_LINE.test(line)) ?? lines.at(-1)} (the log has all lines: MH2946)`
+    }),
+  )
 
 /** The kind of a failure, for callers. */
 export function reasonText(error: unknown): string {

@@ -28,7 +28,7 @@ export interface UpstreamParts {
   readonly accepted: LockEntry | undefined
   readonly record: RecordUpstreamCall
   /** Counts a reconnection. */
-  countRestart(): void
+  countReconnection(): void
 }
 
 /** The server, as its lists, calls and sessions use it. */

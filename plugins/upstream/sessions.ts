@@ -17,6 +17,12 @@ export interface ServerSession {
   close?(): void
 }
 
+export interface SessionLease {
+  readonly session: ServerSession
+  /** Must be called when the call ends. */
+  release(): void
+}
+
 interface SessionEntry extends LimitedSession {
   readonly key: string
   session: ServerSession | undefined
@@ -165,8 +171,8 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
     get size() {
       return entries.size
     },
-    /** Returns the session for a call. `leave` must be called when the call ends. */
-    async enter(call: Call): Promise<{ readonly session: ServerSession; leave(): void }> {
+    /** Returns the session for a call. */
+    async acquire(call: Call): Promise<SessionLease> {
       const shared = selectKey(call)
       const key = shared ?? `call ${++lastCall}`
       const entry = entries.get(key) ?? open(key, call)
@@ -175,18 +181,18 @@ export function createSessions({ settings, clock, processes, isLocal, ...parts }
       if (settings.command) processes.used(entry)
       entry.users++
       clock.clear(entry.timer)
-      let hasLeft = false
-      const leave = () => {
-        if (hasLeft) return
-        hasLeft = true
+      let isReleased = false
+      const release = () => {
+        if (isReleased) return
+        isReleased = true
         if (--entry.users > 0 || entry.isClosed) return
         if (shared === undefined) entry.close()
         else if (settings.idle > 0) entry.timer = clock.setTimeout(() => entry.close(), settings.idle).unref()
       }
       try {
-        return { session: entry.session ?? (await raceAbort(entry.opening, call.signal)), leave }
+        return { session: entry.session ?? (await raceAbort(entry.opening, call.signal)), release }
       } catch (error) {
-        leave()
+        release()
         throw error
       }
     },

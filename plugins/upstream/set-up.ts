@@ -108,7 +108,7 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
         [waiting, { upstream, state: 'waiting' }] as const,
       ]),
   )
-  const restarts = metrics.counter({
+  const reconnections = metrics.counter({
     name: 'mcp_host_upstream_reconnections_total',
     help: 'Reconnection attempts to upstream servers.',
     labels: ['upstream'],
@@ -116,12 +116,12 @@ export function setUpUpstreams(host: InternalHost, options: UpstreamOptions): vo
 
   function create(settings: ServerSettings, accepted: LockEntry | undefined): Upstream {
     const { name } = settings
-    const countRestart = () => restarts(1, { upstream: name })
+    const countReconnection = () => reconnections(1, { upstream: name })
     const targets = createTargets(settings, tokenHost)
     const held = heldOf.get(name) ?? createHeldCalls(limits, clock)
     heldOf.set(name, held)
     const toolset = { replace: (definitions: readonly Definition[]) => toolsets.get(name)?.replace(definitions) }
-    const own = { settings, toolset, targets, held, accepted, countRestart }
+    const own = { settings, toolset, targets, held, accepted, countReconnection }
     return new Upstream({ host, processes, isLocal, record, nodeRelay, busy, ...own })
   }
 

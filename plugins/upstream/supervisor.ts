@@ -45,7 +45,7 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
   let lastFailure = 0
   let downSince: number | undefined
 
-  function enter(next: SupervisorState): void {
+  function setState(next: SupervisorState): void {
     state = next
     onState?.(next)
   }
@@ -68,7 +68,13 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
     // Full jitter, so that servers that failed together do not restart together.
     const delay = isLoop ? LOOP_DELAY : Math.round(Math.max(INITIAL_DELAY / 2, Math.random() * maxDelay))
     schedule(delay)
-    enter({ status: isLoop ? 'crash loop' : 'down', since: downSince, error, failedAt: now, nextAttempt: now + delay })
+    setState({
+      status: isLoop ? 'crash loop' : 'down',
+      since: downSince,
+      error,
+      failedAt: now,
+      nextAttempt: now + delay,
+    })
   }
 
   /** `previous`: ends first, because it can hold a port or a lock. */
@@ -79,7 +85,7 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
       if (previous) await previous.close()
       if (isClosed()) throw closed()
       clock.clear(timer)
-      enter({ status: 'connecting' })
+      setState({ status: 'connecting' })
       connection = await open(error => {
         closeError = error
         if (state.status === 'up' && state.connection === connection) fail(error)
@@ -96,7 +102,7 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
       throw closed()
     }
     downSince = undefined
-    enter({ status: 'up', since: clock.now(), connection })
+    setState({ status: 'up', since: clock.now(), connection })
     return connection
   }
 
@@ -145,7 +151,7 @@ export function createSupervisor({ open, onDemand = false, onState, clock }: Sup
       const previous = state
       const pending = attempt
       clock.clear(timer)
-      enter({ status: 'closed' })
+      setState({ status: 'closed' })
       if (previous.status === 'up') await previous.connection.close()
       await pending?.catch(() => undefined)
     },

@@ -14,7 +14,7 @@ import { countsText, visibleLine } from '../families/texts/index.ts'
 import type { UpstreamState } from '../families/upstream-calls/index.ts'
 import { CallSender } from './call-sender.ts'
 import { listCapabilities } from './calls.ts'
-import { isLoginNeeded, reasonOf, reasonText, unavailableError } from './failures.ts'
+import { isLoginNeeded, reasonOf, reasonText, shortReasonOf, unavailableError } from './failures.ts'
 import type { HeldCalls } from './held.ts'
 import { MAX_TEXT } from './lists.ts'
 import type { LockEntry } from './lock-entry.ts'
@@ -32,16 +32,6 @@ type State = UpstreamState['state']
 const MAX_REASON = 500
 /** Minimum time between two restarts because of a changed version, milliseconds. */
 const VERSION_CHECK_INTERVAL = 60_000
-
-const ERROR_LINE = /^\S*(?:Error|Exception)\b/
-
-/** Shortens a long output of a program, such as a stack trace, to its error or last line. */
-function shortReason(reason: string): string {
-  const [message = '', printed = ''] = reason.split('; it printed: ')
-  const lines = printed.split('\n')
-  if (lines.length < 3) return reason
-  return `${message}; it printed: ${lines.find(line => ERROR_LINE.test(line)) ?? lines.at(-1)} (the log has all lines: MH2946)`
-}
 
 const FIX_DOWN =
   'correct `url`, `command` or the credentials, or start the server; a reload (SIGHUP) or restart retries at once'
@@ -65,7 +55,7 @@ export class Upstream implements UpstreamServer {
   #since: number
   #downSince: number
   /** The last error of the list connection. */
-  #lastError: UpstreamState['lastError']
+  #lastError: { readonly at: number; readonly error: unknown } | undefined
   #nextVersionCheck = 0
   #subscriptions: Subscriptions | undefined
   #isRetired = false
@@ -107,8 +97,8 @@ export class Upstream implements UpstreamServer {
   /** Describes state, protocol version and counts in one line. */
   describe(): string {
     if (this.#state === undefined) return this.state
-    const { at = this.#since, reason: fullReason = '' } = this.#lastError ?? {}
-    const reason = visibleLine(shortReason(fullReason)).slice(0, MAX_REASON)
+    const { at, error: lastError } = this.#lastError ?? { at: this.#since, error: '' }
+    const reason = visibleLine(shortReasonOf(lastError)).slice(0, MAX_REASON)
     if (this.#state !== 'up') {
       const error = at === this.#since ? '' : `; last error at ${isoTime(at)}`
       return `${this.#state} since ${isoTime(this.#since)}${error}: ${reason}`
@@ -139,7 +129,7 @@ export class Upstream implements UpstreamServer {
       state: this.state,
       since: this.#since,
       ...('nextAttempt' in state && { nextAttempt: state.nextAttempt }),
-      ...(this.#lastError && { lastError: this.#lastError }),
+      ...(this.#lastError && { lastError: { at: this.#lastError.at, reason: reasonOf(this.#lastError.error) } }),
       ...(server?.name !== undefined && { server: visibleLine(`${server.name} ${server.version ?? ''}`.trim()) }),
       ...(revision !== undefined && { revision }),
       ...(era !== undefined && { era }),
@@ -163,9 +153,8 @@ export class Upstream implements UpstreamServer {
   }
 
   recordError(error: unknown, at = this.#parts.host.clock.now()): string {
-    const reason = reasonOf(error)
-    this.#lastError = { at, reason }
-    return reason
+    this.#lastError = { at, error }
+    return reasonOf(error)
   }
 
   get outageStart(): string {
@@ -253,19 +242,20 @@ export class Upstream implements UpstreamServer {
   }
 
   #handleState(state: SupervisorState) {
-    if (state.status === 'up') return this.#enter('up', state.since)
+    if (state.status === 'up') return this.#setState('up', state.since)
     if (state.status !== 'down' && state.status !== 'crash loop') return
     this.#disconnect()
     const { error, since, failedAt } = state
     this.#downSince = since
     this.#shownReason = reasonText(error)
     if (isLoginNeeded(error)) this.#parts.targets.invalidateToken()
-    this.#enter(isLoginNeeded(error) ? 'needs login' : state.status, failedAt, this.recordError(error, failedAt))
+    this.recordError(error, failedAt)
+    this.#setState(isLoginNeeded(error) ? 'needs login' : state.status, failedAt, error)
     const isServed = this.#isPerCaller && isLoginNeeded(error)
     if (this.settings.whenDown === 'hide' && !this.#isRetired && !isServed) this.#parts.toolset.replace([])
   }
 
-  #enter(state: State, now: number, reason = '') {
+  #setState(state: State, now: number, error?: Error) {
     // A server that was up has connected again because of `checkVersion`.
     if (this.#state === state && state !== 'up') return
     this.#state = state
@@ -276,11 +266,14 @@ export class Upstream implements UpstreamServer {
     if (state === 'up')
       log.info({ code: 'MH2941', ...fields, server: this.describe() }, 'connected to an upstream server')
     else if (this.#isServedWithToken)
-      log.info({ code: 'MH2942', ...fields, reason }, 'an upstream server requires a token for its lists')
+      log.info(
+        { code: 'MH2942', ...fields, reason: reasonOf(error) },
+        'an upstream server requires a token for its lists',
+      )
     else {
       const isAcceptable = state === 'needs login' && this.#isPerCaller
       const fix = isAcceptable ? `run \`mcp-host accept ${name} --token TOKEN\`, then reload` : FIX_DOWN
-      log.warn({ code: 'MH2942', ...fields, reason: shortReason(reason), fix }, 'an upstream server is not available')
+      log.warn({ code: 'MH2942', ...fields, reason: shortReasonOf(error), fix }, 'an upstream server is not available')
     }
   }
 
@@ -289,7 +282,7 @@ export class Upstream implements UpstreamServer {
     return this.#state === 'needs login' && this.#isPerCaller && this.lists.isAccepted
   }
 
-  #options(events: Partial<ConnectOptions>): ConnectOptions {
+  #connectOptions(options: Partial<ConnectOptions>): ConnectOptions {
     const { host, settings } = this.#parts
     return {
       client: { name: host.config.server.name, version: host.config.server.version },
@@ -300,19 +293,19 @@ export class Upstream implements UpstreamServer {
       onOutput: line =>
         host.log.info({ code: 'MH2946', upstream: settings.name, line }, 'output of an upstream server'),
       onDebug: note => host.log.debug({ upstream: settings.name, note }, 'connection of an upstream server'),
-      ...events,
+      ...options,
     }
   }
 
-  connect(target: Target, events: Partial<ConnectOptions>): Promise<Connection> {
-    return connect(target, this.#options(events))
+  connect(target: Target, options: Partial<ConnectOptions>): Promise<Connection> {
+    return connect(target, this.#connectOptions(options))
   }
 
   async #open(closed: (error: RemoteError) => void): Promise<Connection> {
-    if (this.#state !== undefined) this.#parts.countRestart()
+    if (this.#state !== undefined) this.#parts.countReconnection()
     const target = await this.#parts.targets.target()
     const onNotification = (notification: ServerNotification) => this.handleNotification(notification)
-    const events = {
+    const options = {
       capabilities: listCapabilities(this.settings),
       onNotification,
       onReopened: () => this.#handleReopened(),
@@ -322,14 +315,15 @@ export class Upstream implements UpstreamServer {
     // Uses the last era for one attempt. After a failure, the next attempt detects the era again.
     const era = this.settings.revision === undefined ? this.#era : undefined
     this.#era = undefined
-    const connection = await connect(target, { ...this.#options(events), ...(era !== undefined && { era }) }).catch(
-      (error: unknown) => {
-        // The process exited. Try the other era next: detection can start the program twice per attempt.
-        const isEnded = this.settings.command !== undefined && error instanceof RemoteError && error.reason === 'lost'
-        if (isEnded && this.settings.revision === undefined) this.#era = era === 'legacy' ? 'modern' : 'legacy'
-        throw error
-      },
-    )
+    const connection = await connect(target, {
+      ...this.#connectOptions(options),
+      ...(era !== undefined && { era }),
+    }).catch((error: unknown) => {
+      // The process exited. Try the other era next: detection can start the program twice per attempt.
+      const isEnded = this.settings.command !== undefined && error instanceof RemoteError && error.reason === 'lost'
+      if (isEnded && this.settings.revision === undefined) this.#era = era === 'legacy' ? 'modern' : 'legacy'
+      throw error
+    })
     this.#era = connection.era
     try {
       this.#connection = connection
@@ -360,11 +354,12 @@ export class Upstream implements UpstreamServer {
     if (method === 'notifications/message' && owner instanceof UpstreamRequest) owner.log(params)
     if (method.endsWith('/list_changed')) this.lists.requestRefresh()
     const { uri } = params
-    if (method === 'notifications/resources/updated' && typeof uri === 'string' && !this.#isInactive) this.#updated(uri)
+    if (method === 'notifications/resources/updated' && typeof uri === 'string' && !this.#isInactive)
+      this.#reportUpdate(uri)
   }
 
   /** `uri`: the URI at the server. */
-  #updated(uri: string) {
+  #reportUpdate(uri: string) {
     const ownUri = routeUri(this.settings, uri)
     if (this.#watched.has(ownUri)) this.#parts.host.runtime.resourceUpdated(ownUri)
   }
@@ -389,7 +384,7 @@ export class Upstream implements UpstreamServer {
       clock,
       connection,
       onConfirmed: uris => {
-        for (const uri of uris) this.#updated(uri)
+        for (const uri of uris) this.#reportUpdate(uri)
       },
       onMissed: () => this.lists.requestRefresh(),
       onRefused: (error, uris) =>
@@ -399,10 +394,10 @@ export class Upstream implements UpstreamServer {
         ),
     })
     this.#subscriptions = subscriptions
-    for (const uri of this.#watched) this.#subscribeTo(uri, true)
+    for (const uri of this.#watched) this.#updateSubscription(uri, true)
   }
 
-  #subscribeTo(watched: string, isWatched: boolean) {
+  #updateSubscription(watched: string, isWatched: boolean) {
     const uri = serverUri(this.settings, watched)
     if (uri === undefined) return
     if (isWatched) this.#subscriptions?.watch(uri)
@@ -413,7 +408,7 @@ export class Upstream implements UpstreamServer {
   watch(uri: string, isWatched: boolean) {
     if (isWatched) this.#watched.add(uri)
     else if (!this.#watched.delete(uri)) return
-    this.#subscribeTo(uri, isWatched)
+    this.#updateSubscription(uri, isWatched)
   }
 
   async checkVersion({ server: { name, version } }: Connection): Promise<void> {

@@ -212,9 +212,9 @@ describe('mcp-host doctor, client side', () => {
   it('supports servers of older protocol versions', async () => {
     const [streamable] = await examine(sdk.streamable)
     expect(streamable).to.deep.include({ check: 'address', level: 'note' })
-    expect(streamable?.text).to.equal(`${sdk.streamable} speaks Streamable HTTP of 2025-11-25, not 2026-07-28`)
+    expect(streamable?.text).to.equal(`${sdk.streamable} supports Streamable HTTP of 2025-11-25, not 2026-07-28`)
     const [sse] = await examine(sdk.sse)
-    expect(sse?.text).to.equal(`${sdk.sse} speaks HTTP+SSE of 2024-11-05, not 2026-07-28`)
+    expect(sse?.text).to.equal(`${sdk.sse} supports HTTP+SSE of 2024-11-05, not 2026-07-28`)
   })
 
   it('prints both sides, and exits 1 if there is a problem', async () => {

@@ -161,7 +161,7 @@ describe('nginx settings for a path prefix in docs/operating.md', () => {
     const proxy = await startListening(nginxCommand(writeNginx(text)), port)
     for (const url of [publicUrl, `${publicUrl}/mcp`]) {
       const findings = await examine(url)
-      expect(findings.find(({ check }) => check === 'address')?.text).to.equal(`${url} answers 401`)
+      expect(findings.find(({ check }) => check === 'address')?.text).to.equal(`${url} responds with 401`)
       expect(findings.filter(({ level, check }) => level !== 'ok' && /metadata|identity/.test(check))).to.deep.equal([])
     }
     await proxy.stop()

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { MAX_URI, MAX_WATCHED_BYTES, WATCH_COST } from '../../core/mcp/client-limits.ts'
-import { compileUriTemplate } from '../../core/mcp/schema/uri-template.ts'
+import { compileUriTemplate } from '../../core/mcp/definitions/uri-template.ts'
 
 const match = (template: string, uri: string) => compileUriTemplate(template).match(uri)
 const encodeReserved = (value: string) => encodeURI(value).replace(/%5B/g, '[').replace(/%5D/g, ']')

@@ -1,7 +1,7 @@
 // The slot `isolation`: runs the handlers of tools with `isolate` outside of this process.
 
 import type { CallContext, ToolDefinition } from '../definitions/define.ts'
-import type { IsolationLimits, ModuleTool } from '../definitions/isolate.ts'
+import type { IsolationLimits, ModuleTool } from '../definitions/isolation-limits.ts'
 import type { Call } from './call.ts'
 import type { CallUsage } from './client-requests.ts'
 

@@ -11,7 +11,7 @@ import {
   isolateError,
   isPluginTool,
   stricterLimits,
-} from '../definitions/isolate.ts'
+} from '../definitions/isolation-limits.ts'
 import { matchesGlob } from '../glob.ts'
 import { nearest } from '../nearest.ts'
 import { CallQueue } from './call-queue.ts'

@@ -12,7 +12,6 @@ import {
   isUnchecked,
   type OutputSchema,
 } from '../schema/schema.ts'
-import { type CompiledUriTemplate, compileUriTemplate } from '../schema/uri-template.ts'
 import { parseDuration } from '../units.ts'
 import { collectHeaderParams, type HeaderParam } from '../wire/header-params.ts'
 import {
@@ -24,7 +23,8 @@ import {
   type ToolDefinition,
 } from './define.ts'
 import { DEFINITION_SCHEMAS } from './definition-schema.ts'
-import { type IsolationLimits, isolateError, resolveIsolate } from './isolate.ts'
+import { type IsolationLimits, isolateError, resolveIsolate } from './isolation-limits.ts'
+import { type CompiledUriTemplate, compileUriTemplate } from './uri-template.ts'
 
 interface Item<D extends Definition> {
   readonly definition: D

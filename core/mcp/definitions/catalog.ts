@@ -7,8 +7,8 @@ import { type CatalogItem, compileDefinition, type ItemKind, type ProblemsOf } f
 import type { Change, ChangeBus } from './change-bus.ts'
 import { type Definition, kindOf, labelOf, type RuntimeHost, type RuntimeItems } from './define.ts'
 import { warningsOf } from './definition-warnings.ts'
-import { markPluginTool } from './isolate.ts'
-import { createProvided, itemId, nameClash } from './provided.ts'
+import { markPluginTool } from './isolation-limits.ts'
+import { createProvided, itemId, nameClash } from './provided-toolsets.ts'
 
 export type { CatalogItem, ItemKind, ProblemsOf, PromptItem, ResourceItem, ToolItem } from './catalog-item.ts'
 

@@ -1,8 +1,6 @@
 // JSON Schemas of tools, resources, prompts and plugins, and of the extensions and tool keys that plugins add. They match the types in
 // core/mcp and core/kernel/define-plugin.ts. Keys that plugins add to tools are in declared-keys.ts.
 
-import type { JsonSchema } from '../wire/protocol.ts'
-import type { HostTool } from './define.ts'
 import {
   closed,
   count,
@@ -15,7 +13,9 @@ import {
   positiveDuration,
   text,
   words,
-} from './schema-parts.ts'
+} from '../schema/schema-parts.ts'
+import type { JsonSchema } from '../wire/protocol.ts'
+import type { HostTool } from './define.ts'
 
 const callable = (description: string): JsonSchema => ({ callable: true, description })
 

@@ -16,7 +16,7 @@ import {
 import { shown } from '../client-limits.ts'
 import type { ToolItem } from '../definitions/catalog.ts'
 import type { CallContext } from '../definitions/define.ts'
-import { type IsolationLimits, moduleOf } from '../definitions/isolate.ts'
+import { type IsolationLimits, moduleOf } from '../definitions/isolation-limits.ts'
 import { ToolError } from '../definitions/tool-error.ts'
 import type { Checked } from '../schema/explain-errors.ts'
 import { resultTypeOf } from '../wire/message.ts'

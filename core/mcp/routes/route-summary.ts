@@ -37,9 +37,9 @@ export interface RouteSummary {
 export interface RouteDetails {
   readonly items: readonly CatalogItem[]
   /** Items that require a login. */
-  readonly others: readonly CatalogItem[]
+  readonly restricted: readonly CatalogItem[]
   /** Items for callers with a login, or without it on an open route. */
-  readonly callable: readonly CatalogItem[]
+  readonly available: readonly CatalogItem[]
   readonly hasLoginMetadata: boolean
   readonly logins: RouteSummary['logins']
   readonly sources: readonly ToolsetSource[]
@@ -60,11 +60,11 @@ const describeCallers = (route: CompiledRoute, authenticators: readonly string[]
 
 export function summarizeRoute(
   route: CompiledRoute,
-  { items, others, callable, hasLoginMetadata, logins, sources, authenticators }: RouteDetails,
+  { items, restricted, available, hasLoginMetadata, logins, sources, authenticators }: RouteDetails,
 ): RouteSummary {
   const isOpen = route.authorize === undefined
-  const restricted = others.filter(({ kind }) => kind === 'tools').length
-  const except = isOpen && restricted > 0 ? `, except ${restricted === 1 ? '1 tool' : `${restricted} tools`}` : ''
+  const count = restricted.filter(({ kind }) => kind === 'tools').length
+  const except = isOpen && count > 0 ? `, except ${count === 1 ? '1 tool' : `${count} tools`}` : ''
   return {
     path: route.path,
     url: sampleUrl(route),
@@ -78,7 +78,7 @@ export function summarizeRoute(
     open: isOpen,
     hasLoginMetadata,
     logins,
-    example: findExampleTool(callable),
+    example: findExampleTool(available),
   }
 }
 

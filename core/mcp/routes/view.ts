@@ -14,7 +14,7 @@ import {
   type ResourceItem,
   type ToolItem,
 } from '../definitions/catalog.ts'
-import { type ClashingItem, itemId, LIST_KINDS, nameClash } from '../definitions/provided.ts'
+import { type ClashingItem, itemId, LIST_KINDS, nameClash } from '../definitions/provided-toolsets.ts'
 import { digestsOfKeys, type ListedKeys, resourcesOfKeys, wireWithKeys } from '../definitions/tool-keys.ts'
 import { SerializedResult } from '../wire/message.ts'
 import { type Implementation, META, type ServerCapabilities } from '../wire/protocol.ts'

@@ -21,7 +21,7 @@ export function claimFile(host: InternalHost, path: string, { appendsOnly = fals
     host.report(new StartError('MH1041', why, { at, also: [owner] }))
   }
   owners.set(path, owner ?? { name: host.name, at })
-  if (host.config.purpose !== 'test') host.onReady(() => checkFolder(host, path, appendsOnly))
+  if (host.config.purpose !== 'test') host.onReady(() => checkFileAccess(host, path, appendsOnly))
 }
 
 /**
@@ -41,7 +41,7 @@ export function createParentFolder(path: string): void {
   if (created !== undefined) writeFileSync(join(folder, '.gitignore'), '*\n')
 }
 
-function checkFolder({ report, config }: InternalHost, path: string, appendsOnly: boolean) {
+function checkFileAccess({ report, config }: InternalHost, path: string, appendsOnly: boolean) {
   const at = [...config.at, 'file']
   const exists = existsSync(path)
   if (exists && statSync(path).isDirectory())

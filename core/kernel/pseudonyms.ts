@@ -1,8 +1,8 @@
 // Pseudonyms of users and sessions for logs and metrics: the same on every node with the same secrets.
 import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { lruLimit } from '../../http/lru-limit.ts'
-import { type UserName, userKey } from '../../kernel/user.ts'
+import { lruLimit } from '../http/lru-limit.ts'
+import { type UserName, userKey } from './user.ts'
 
 const MAX_KNOWN = 10_000
 const MAX_KEPT = 512

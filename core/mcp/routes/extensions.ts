@@ -3,9 +3,9 @@
 import { attributeError } from '../../http/describe-thrown.ts'
 import { HostError, StartError } from '../../http/errors.ts'
 import { getOrCreate } from '../../http/get-or-create.ts'
+import type { Call } from '../calls/call.ts'
 import { isObject, RESULT_TYPE, RESULT_TYPES, type TypedResult } from '../wire/message.ts'
 import { type JsonObject, LISTEN_FILTERS } from '../wire/protocol.ts'
-import type { Call } from './call.ts'
 
 /** The accepted part of a `subscriptions/listen` filter. */
 export interface Honoured {
