@@ -34,9 +34,8 @@ async function examineFile(config: string, files: readonly string[] | undefined,
     import('./check.ts'),
     import('./doctor/request.ts'),
   ])
-  const { cwd } = context
   // Warnings are discarded, because `check` reports them.
-  const { log } = collectWarnings(cwd)
+  const { log } = collectWarnings(context.cwd)
   const findings = await examineConfig(await readConfig({ config, 'env-file': files }, context), log)
   return findings.length > 0 ? findings : [reportOn('config').note('no plugin of this config depends on a service')]
 }

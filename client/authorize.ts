@@ -170,8 +170,7 @@ export async function startAuthorization(ctx: ClientContext, about: Authorizatio
 
 export async function deferAuthorization(ctx: ClientContext, { url, record }: Flow): Promise<never> {
   const about = { code: 'cache_failed', fix: 'see `cause`: flowStore.save failed' }
-  const { flowStore } = ctx.options
-  await callOption('cannot store the pending login', about, () => flowStore.save(record.state, record))
+  await callOption('cannot store the pending login', about, () => ctx.options.flowStore.save(record.state, record))
   throw new InteractionRequiredError('a login by a user is required', {
     authorizationUrl: url.href,
     state: record.state,

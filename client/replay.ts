@@ -4,8 +4,6 @@ import { printableUrl } from './text.ts'
 
 const MAX_REDIRECTS = 5
 
-const isRedirect = ({ status }: Response): boolean => [301, 302, 303, 307, 308].includes(status)
-
 /** Rewrites the request after a redirect (Fetch §4.4). */
 function redirectedInit(init: RequestInit, status: number): RequestInit {
   const method = (init.method ?? 'GET').toUpperCase()
@@ -31,7 +29,7 @@ export function withinOrigin(base: typeof fetch): typeof fetch {
     let response = await base(request ? request.clone() : input, { ...given, redirect: 'manual' })
     if (response.type === 'opaqueredirect') return base(input, given)
     let init = { ...given }
-    for (let hops = 0; isRedirect(response); hops++) {
+    for (let hops = 0; [301, 302, 303, 307, 308].includes(response.status); hops++) {
       const location = response.headers.get('location')
       if (location === null || !URL.canParse(location, url)) return response
       const to = new URL(location, url)

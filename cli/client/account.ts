@@ -63,15 +63,13 @@ const toGrant = ({ grant }: Login, context: Pick<CommandContext, 'say'>): Grant 
         },
       }
 
-const SILENT = { say: () => undefined }
-
 export const loginKey = (login: Login): Promise<string> =>
   createCacheKey({
     serverUrl: login.url,
     profile: login.profile,
     clientId: login.clientId,
     clientMetadataDocumentUri: login.clientMetadataDocumentUri,
-    grant: toGrant(login, SILENT),
+    grant: toGrant(login, { say: () => undefined }),
   } as Parameters<typeof createCacheKey>[0])
 
 export async function loginsByKey({ logins }: Accounts): Promise<ReadonlyMap<string, Login>> {

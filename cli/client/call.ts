@@ -94,9 +94,8 @@ async function waitForTask(
   created: Members & { readonly taskId: string },
   { signal, elicit, changed }: Pick<ServerWork, 'signal' | 'elicit'> & { readonly changed: (message: string) => void },
 ): Promise<Members> {
-  const { taskId } = created
   const request = (method: string, params: Members, until = signal): Promise<Members> =>
-    server.request(method, { taskId, ...params }, { signal: until, timeout: 0, maxTime: 0 })
+    server.request(method, { taskId: created.taskId, ...params }, { signal: until, timeout: 0, maxTime: 0 })
 
   /** A task can still list a request that already has a response. */
   const answered = new Set<string>()

@@ -81,9 +81,8 @@ export const throughProxy = ({ url }: Endpoint, starter: Starter): Reached => np
 /** Runs `mcp-host stdio` of this installation, because clients start it in another folder. */
 export function throughStdio({ local }: Endpoint, starter: Starter): Reached {
   if (!local) throw usage('--stdio starts the server of a local config: omit the URL')
-  const { execPath } = starter
   const words = ['stdio', '--config', local.file, '--route', local.route]
   const script = existsSync(starter.script) ? realpathSync(starter.script) : ''
   const isKept = script.endsWith('.js') && !/[\\/]_npx[\\/]/.test(script)
-  return isKept ? { command: execPath, args: [script, ...words] } : npx(words, starter)
+  return isKept ? { command: starter.execPath, args: [script, ...words] } : npx(words, starter)
 }

@@ -151,7 +151,6 @@ export async function serveForDevelopment(
   hasKeys: boolean,
 ): Promise<void> {
   process.env['NODE_ENV'] ??= 'development'
-  const { config } = options
   const log = openLog(options, context, { delaysWarnings: true })
   const say = context.show
   surviveStdout(log, context)
@@ -186,7 +185,7 @@ export async function serveForDevelopment(
   } finally {
     await notifyFiles()
   }
-  const settings = { host: served.host, config, env, cwd: context.cwd }
+  const settings = { host: served.host, config: options.config, env, cwd: context.cwd }
   link.reload = runOneAtATime(async () => {
     const changed = changes.splice(0)
     const reloaded = await reloadConfig(settings)

@@ -15,8 +15,6 @@ const BUCKETS = Math.ceil(Math.log(MAX / MIN) / LOG_GROWTH) + 2
 const bucketOf = (value: number): number =>
   value < MIN ? 0 : Math.max(1, Math.ceil(Math.log(Math.min(value, MAX) / MIN) / LOG_GROWTH) + 1)
 
-const valueIn = (bucket: number): number => (bucket === 0 ? 0 : (MIN * 2 * GROWTH ** (bucket - 1)) / (GROWTH + 1))
-
 export function createDigest() {
   const counts = new Float64Array(BUCKETS)
   let count = 0
@@ -35,7 +33,7 @@ export function createDigest() {
         seen += those
         return those > 0 && seen >= rank * (1 - 1e-9)
       })
-      return valueIn(bucket)
+      return bucket === 0 ? 0 : (MIN * 2 * GROWTH ** (bucket - 1)) / (GROWTH + 1)
     },
   }
 }
@@ -50,9 +48,6 @@ export interface Count {
 }
 
 const HASH_SPACE = 2 ** 48
-
-/** Hashes a text to 48 bits. */
-const hashOf = (text: string): number => createHash('md5').update(text).digest().readUIntBE(0, 6)
 
 export function createDistinct() {
   let entries = new Set<number>()
@@ -69,7 +64,8 @@ export function createDistinct() {
     add(text: string): void {
       if (text === last) return
       last = text
-      const hash = hashOf(text)
+      // The first 48 bits.
+      const hash = createHash('md5').update(text).digest().readUIntBE(0, 6)
       if (hash > max) return
       entries.add(hash)
       if (entries.size >= 2 * MAX_EXACT) prune()

@@ -51,7 +51,8 @@ async function loadTypeScript(file: string): Promise<void> {
 
 const canStrip = Boolean(Reflect.get(process.features, 'typescript')) && hasSynchronousHooks()
 
-function findAbove(name: string, folder: string): string | undefined {
+/** Finds a file in the folder or its parents. */
+export function findAbove(name: string, folder: string): string | undefined {
   const file = join(folder, name)
   if (existsSync(file)) return file
   const above = dirname(folder)

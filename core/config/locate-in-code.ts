@@ -82,14 +82,15 @@ function literalOf(node: Node): Node {
     case 'ParenthesizedExpression':
       return literalOf(node.expression)
     case 'CallExpression':
-      return isDefine(node) && node.arguments[0] ? literalOf(node.arguments[0]) : node
+      return /^define(?:Config|Tool|Resource|Prompt)$/.test(calleeOf(node)) && node.arguments[0]
+        ? literalOf(node.arguments[0])
+        : node
     default:
       return node
   }
 }
 
 const calleeOf = ({ callee }: CallExpression): string => (callee.type === 'Identifier' ? callee.name : '')
-const isDefine = (node: CallExpression): boolean => /^define(?:Config|Tool|Resource|Prompt)$/.test(calleeOf(node))
 
 function entryOf(node: Node, key: string | number): Entry | undefined {
   const literal = literalOf(node)

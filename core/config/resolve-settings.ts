@@ -23,8 +23,6 @@ export const resolveSessions = ({ idleTimeout, maxPerOwner, ...limits }: FilledS
   maxPerOwner,
 })
 
-const timeoutOf = (value: string | number): number | undefined => (value === 'off' ? undefined : parseDuration(value))
-
 function isolationLimitsOf(glob: string, isolate: Parameters<typeof resolveIsolate>[0]) {
   try {
     return resolveIsolate(isolate)
@@ -35,7 +33,7 @@ function isolationLimitsOf(glob: string, isolate: Parameters<typeof resolveIsola
 
 export const resolveTools = ({ fetchTimeout, callTimeout, limits = {} }: FilledToolLimits) => ({
   fetchTimeout: parseDuration(fetchTimeout),
-  callTimeout: timeoutOf(callTimeout),
+  callTimeout: callTimeout === 'off' ? undefined : parseDuration(callTimeout),
   rules: Object.entries(limits).map(([glob, { timeout, concurrency, isolate }]) => ({
     glob,
     timeout: timeout === undefined ? undefined : parseDuration(timeout),

@@ -128,8 +128,6 @@ interface Reader {
   mark: { readonly received: number; readonly since: number; lastReceived: number } | undefined
 }
 
-const receivedBy = ({ bytesWritten, writableLength }: Socket): number => bytesWritten - writableLength
-
 export interface SlowReaders {
   readonly connections: number
   readonly waiting: number
@@ -161,7 +159,7 @@ export function watchReaders(
 
   function isSlow(reader: Reader, now: number, idle: Socket[]): boolean {
     const { socket, mark } = reader
-    const received = receivedBy(socket)
+    const received = socket.bytesWritten - socket.writableLength
     if (!mark || received - mark.received >= MIN_PROGRESS) {
       reader.mark = { received, since: now, lastReceived: received }
       return false

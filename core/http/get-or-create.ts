@@ -1,4 +1,4 @@
-// Reads a value of a map, or creates it.
+// Maps that create values on demand, and maps of counts.
 
 /** Returns the value of `key`. For a missing key, stores the result of `create` first. */
 export function getOrCreate<Key, Value>(
@@ -11,4 +11,11 @@ export function getOrCreate<Key, Value>(
   const value = create(key)
   map.set(key, value)
   return value
+}
+
+/** Adds to the count of `key`. Deletes the key at zero. */
+export function addCount<Key>(counts: Map<Key, number>, key: Key, added: number): void {
+  const count = (counts.get(key) ?? 0) + added
+  if (count > 0) counts.set(key, count)
+  else counts.delete(key)
 }

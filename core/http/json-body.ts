@@ -171,7 +171,6 @@ export class BodyBuffer {
   }
 
   take(): Buffer {
-    const { length } = this.#bytes
-    return length === this.size ? this.#bytes : this.#bytes.subarray(0, this.size)
+    return this.#bytes.length === this.size ? this.#bytes : this.#bytes.subarray(0, this.size)
   }
 }

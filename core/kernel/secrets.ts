@@ -1,6 +1,6 @@
 // Derives one signing or encryption key per use from the configured `secrets`.
 
-import { createPublicKey, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createPublicKey, hkdfSync, randomBytes } from 'node:crypto'
 import { attempt } from '../http/describe-thrown.ts'
 import { StartError, stopAtFirst } from '../http/errors.ts'
 
@@ -50,6 +50,26 @@ export function createSecrets(
     },
   }
 }
+
+const ALGORITHM = 'aes-256-gcm'
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** Encrypts a text, bound to `context`. */
+export function encryptText(key: Buffer, context: string, text: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(Buffer.from(context))
+  return Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()])
+}
+
+/** Undefined if the key or context is another one, or the bytes were altered. */
+export const decryptText = (key: Buffer, context: string, bytes: Buffer): string | undefined =>
+  attempt(() => {
+    const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+      .setAAD(Buffer.from(context))
+      .setAuthTag(bytes.subarray(-TAG_BYTES))
+    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString()
+  })
 
 const isBase64 = (text: string) => /^[A-Za-z0-9+/_\s-]+={0,2}\s*$/.test(text)
 

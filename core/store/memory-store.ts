@@ -357,7 +357,7 @@ export function createMemoryStore(settings: MemoryStoreSettings = {}): MemorySto
     dump: () => [...partitions].map(([name, partition]) => [name, partition.dump()] as const),
     transact(name, steps) {
       sweepSome()
-      if (steps.some(isGrowing)) makeRoom()
+      if (steps.some(step => ['set', 'put', 'append', 'add'].some(key => key in step))) makeRoom()
       return use(name, partition => applySteps(partition, steps, partition.now))
     },
     read<const Queries extends readonly Query[]>(name: string, queries: Queries) {
@@ -373,5 +373,3 @@ export function createMemoryStore(settings: MemoryStoreSettings = {}): MemorySto
     },
   }
 }
-
-const isGrowing = (step: object) => ['set', 'put', 'append', 'add'].some(key => key in step)

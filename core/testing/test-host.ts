@@ -82,8 +82,6 @@ interface TestConfig {
   close(): Promise<void>
 }
 
-const withOptions = (value: unknown, options: object) => (isConfiguredPlugin(value) ? { ...value, options } : options)
-
 async function useTestIssuers(config: Config, plugins: ReadonlyMap<string, Plugin<object>>): Promise<TestConfig> {
   const opened: UnderTest<object>[] = []
   const issuers = new Map<string | undefined, Map<string, Issue | undefined>>()
@@ -104,7 +102,7 @@ async function useTestIssuers(config: Config, plugins: ReadonlyMap<string, Plugi
       const test = await plugin.underTest({ ...general, ...optionsOf(value) })
       opened.push(test)
       own.set(name, test.issue)
-      changed[name] = withOptions(value, test.options)
+      changed[name] = isConfiguredPlugin(value) ? { ...value, options: test.options } : test.options
     }
     return changed as Settings
   }

@@ -58,15 +58,11 @@ function partsOf({ outputs }: Metafile): Array<readonly [file: string, bytes: nu
   return [...bytes].filter(([, count]) => count > 0).sort(([, one], [, other]) => other - one)
 }
 
-const escapeText = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
-
 /** Escapes `</script`, which would end the element. In a bundle, the escape has the same meaning wherever it occurs. */
 function inScript(script: string): string {
   const closed = script.replace(/<\/(?=script)/gi, '<\\/')
   return closed.includes('<!--') ? `${closed}\n//-->\n` : closed
 }
-
-const inStyle = (style: string): string => style.replace(/<\/(?=style)/gi, '<\\/')
 
 export function htmlPage(
   title: string,
@@ -75,8 +71,8 @@ export function htmlPage(
   const head = [
     '<meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    `<title>${escapeText(title)}</title>`,
-    ...(style === '' ? [] : [`<style>\n${inStyle(style)}</style>`]),
+    `<title>${title.replace(/&/g, '&amp;').replace(/</g, '&lt;')}</title>`,
+    ...(style === '' ? [] : [`<style>\n${style.replace(/<\/(?=style)/gi, '<\\/')}</style>`]),
   ]
   const body = ['<main id="app"></main>', `<script type="module">\n${inScript(script)}</script>`]
   return `<!doctype html>\n<html>\n<head>\n${head.join('\n')}\n</head>\n<body>\n${body.join('\n')}\n</body>\n</html>\n`

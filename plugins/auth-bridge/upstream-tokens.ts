@@ -17,8 +17,6 @@ const MAX_SCOPE = 1_024
 
 const isGood = ({ expiresAt }: ProviderTokens) => expiresAt === undefined || expiresAt - Date.now() > TOO_SHORT
 
-const canonical = (scope: string): string => [...new Set(scope.split(' ').filter(Boolean))].sort().join(' ')
-
 const unavailable = (detail: string) => new HostError('unavailable', { detail, headers: { 'Retry-After': '5' } })
 
 const NOT_OURS = 'There is no token of the identity provider for this caller, who did not sign in through this host.'
@@ -70,7 +68,7 @@ export function createBridgeTokens({ logins, issuer, log }: Bridge, services: Se
   return {
     async tokenFor(caller: UpstreamCaller, { scope, rejected }: UpstreamTokenRequest): Promise<string> {
       const login = await loginOf(caller, rejected)
-      const wanted = canonical(scope ?? '')
+      const wanted = [...new Set((scope ?? '').split(' ').filter(Boolean))].sort().join(' ')
       if (wanted === '') return login.tokens.accessToken
       if (wanted.length > MAX_SCOPE) throw new ToolError(`upstreamToken: scope is longer than ${MAX_SCOPE} characters`)
       const key = `${login.id} ${wanted}`

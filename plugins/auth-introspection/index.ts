@@ -24,7 +24,7 @@ import {
   type VerifyToken,
 } from '../../core/plugin.ts'
 import { enforceDPoP } from '../families/dpop/index.ts'
-import { createIssuerCheck, decodeJwt } from '../families/issuer-keys/index.ts'
+import { createIssuerCheck, decodeJwt, isTime } from '../families/issuer-keys/index.ts'
 import { type AuthIntrospectionOptions, authIntrospectionSchema, type FilledAuthIntrospection } from './options.ts'
 
 const MAX_REMEMBERED = 10_000
@@ -38,8 +38,6 @@ interface Answer {
   /** Expiry, milliseconds since the epoch. */
   readonly until: number
 }
-
-const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 interface VerifierParts {
   introspect(token: string): Promise<Claims | undefined>

@@ -15,6 +15,7 @@ import {
   type Algorithm,
   decodeJwt,
   findKey,
+  isTime,
   type JsonWebToken,
   type KeySource,
   loadJsonWebToken,
@@ -26,8 +27,6 @@ const ACCESS_TOKEN_TYPES: ReadonlySet<string> = new Set(['jwt', 'at+jwt', 'appli
 
 /** Claims that only ID tokens have. An ID token does not authorize calls. */
 const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash']
-
-const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 function headerProblem({ crit, typ, alg, kid }: Claims, issuer: Issuer): string | undefined {
   if (crit !== undefined) return 'the token has critical headers (crit), which are not supported'

@@ -38,14 +38,12 @@ interface GuardSettings {
   readonly allowedHosts: readonly string[]
 }
 
-const isLoopbackName = (name: string) => isLoopback(name) || name === '[::1]'
-
 /** Undefined: the request can be authenticated. */
 export function createGuard({ host, isTls, allowedHosts }: GuardSettings) {
   const otherHosts = new Set(allowedHosts.map(name => name.toLowerCase()))
   const names = new Set([host.includes(':') ? `[${host}]` : host, ...otherHosts])
   const isLocal = isLoopback(host)
-  const isAllowed = (name: string) => names.has(name) || (isLocal && isLoopbackName(name))
+  const isAllowed = (name: string) => names.has(name) || (isLocal && (isLoopback(name) || name === '[::1]'))
 
   return function check({ method = '', url = '', headers }: IncomingMessage): Refusal | undefined {
     const requestedHost = headers.host === undefined ? undefined : parseHost(headers.host)

@@ -1,6 +1,6 @@
 // Detects that the event loop is blocked, with the delay histogram of Node.js: a warning in the log and a counter.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { closed, definePlugin, duration } from '../../core/internal.ts'
+import { addCount, closed, definePlugin, duration } from '../../core/internal.ts'
 import { type Call, type OptionsOf, parseDuration } from '../../core/plugin.ts'
 
 /** How often the delay is read, milliseconds. */
@@ -43,13 +43,11 @@ export const eventLoop = definePlugin<EventLoopOptions, FilledEventLoopOptions>(
 
     host.onCall(async (call, next) => {
       const name = nameOf(call)
-      running.set(name, (running.get(name) ?? 0) + 1)
+      addCount(running, name, 1)
       try {
         return await next()
       } finally {
-        const left = (running.get(name) ?? 1) - 1
-        if (left > 0) running.set(name, left)
-        else running.delete(name)
+        addCount(running, name, -1)
         ended.add(name)
       }
     })

@@ -3,7 +3,7 @@
 import { deserialize } from 'node:v8'
 import { Tinypool } from 'tinypool'
 import { type CallContext, HostError, ToolError } from '../../core/index.ts'
-import type { InternalHost } from '../../core/internal.ts'
+import { addCount, type InternalHost } from '../../core/internal.ts'
 import { errorText } from '../../core/plugin.ts'
 import { describeIsolationLimits, limitOwnerOf, processEntry } from '../../core/transport.ts'
 import {
@@ -205,13 +205,11 @@ export function createPools(
     const owner = limitOwnerOf({ user, ip: offer.ip })
     const own = owners.get(owner) ?? 0
     if (own >= MAX_PER_OWNER) throw busy(isolated.tool.name, `${own} calls of one user or address`)
-    owners.set(owner, own + 1)
+    addCount(owners, owner, 1)
     try {
       return await runIn(pool, isolated)
     } finally {
-      const left = (owners.get(owner) ?? 1) - 1
-      if (left > 0) owners.set(owner, left)
-      else owners.delete(owner)
+      addCount(owners, owner, -1)
     }
   }
 

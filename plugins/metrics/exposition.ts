@@ -23,8 +23,6 @@ const PROCESS_AGGREGATORS: Readonly<Record<string, Aggregator>> = {
   nodejs_eventloop_lag_p99_seconds: 'max',
 }
 
-const keyOf = (name: string, { labels, metricName }: Sample) => JSON.stringify([name, metricName, labels])
-
 export function snapshotOf(metrics: readonly Metric[]): Snapshot {
   const lasting: Record<string, number> = {}
   const others = metrics.map(metric => {
@@ -38,7 +36,7 @@ export function snapshotOf(metrics: readonly Metric[]): Snapshot {
         values: values.filter(({ value }) => Number.isFinite(value)),
       }
     }
-    for (const sample of values) lasting[keyOf(name, sample)] = sample.value
+    for (const sample of values) lasting[JSON.stringify([name, sample.metricName, sample.labels])] = sample.value
     return { ...metric, values: [] }
   })
   return { metrics: others, lasting }

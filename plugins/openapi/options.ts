@@ -1,19 +1,9 @@
 // The options of `plugins.openapi`.
 import type { JsonSchema, Typed } from '../../core/index.ts'
+import { count, flag, positiveDuration, text } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
 import { SCHEME_AUTH, SECRET, type SecretSource, UPSTREAM_AUTH } from '../families/credentials/index.ts'
-import {
-  closed,
-  count,
-  duration,
-  flag,
-  PREFIX,
-  record,
-  size,
-  text,
-  texts,
-  toolOverride,
-} from '../families/upstream-calls/index.ts'
+import { closed, PREFIX, record, size, texts, toolOverride } from '../families/upstream-calls/index.ts'
 import type { Credential } from './credentials.ts'
 
 export const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
@@ -158,7 +148,7 @@ const source = {
       default: [],
       description: 'Headers of the caller to send to the API.',
     },
-    timeout: { ...duration('Time limit of a call with retries.'), default: '30s' },
+    timeout: { ...positiveDuration('Time limit of a call with retries.'), default: '30s' },
     retries: {
       type: 'integer',
       minimum: 0,
@@ -185,7 +175,7 @@ export const OPTIONS = {
       description: 'Documents by toolset name. Routes select the toolsets by these names.',
     },
     refresh: {
-      anyOf: [{ const: 'off' }, duration('A duration.')],
+      anyOf: [{ const: 'off' }, positiveDuration('A duration.')],
       default: 'off',
       description: 'Interval at which documents with a URL are read again.',
     },

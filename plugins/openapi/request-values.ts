@@ -57,14 +57,12 @@ function toMembers(value: Readonly<Record<string, unknown>>): Pair[] {
   })
 }
 
-const pairText = ([name, value]: Pair, encode: Encode): string => `${encode(name)}=${encode(value)}`
-
 /** Returns array items or object members: `R,100` or, exploded, `R=100`. Undefined for a primitive. */
 function toList(value: unknown, explode: boolean, encode: Encode): string[] | undefined {
   if (Array.isArray(value)) return toTexts(value).map(encode)
   if (!isObject(value)) return undefined
   const members = toMembers(value)
-  return explode ? members.map(member => pairText(member, encode)) : members.flat().map(encode)
+  return explode ? members.map(([name, value]) => `${encode(name)}=${encode(value)}`) : members.flat().map(encode)
 }
 
 /** Formats `blue`, `blue,black` or `R=100,G=200`. Undefined for a value without text. */

@@ -128,7 +128,7 @@ export class ServedDocument {
   #define(read: ReadDocument, source = this.#source): ApiDefinition[] {
     const { allowHosts = [], credentials = {}, headers = {}, auth, forwardHeaders, retries, concurrency } = source
     const { clock, log } = this.#host
-    const what = formatPath(this.#at)
+    const what = this.#at.join('.')
     const services = () => this.#host.services
     const [fault] = findCredentialErrors(read.securitySchemes, credentials, createTrust(read.origins, source))
     if (fault) throw this.#error('MH3406', ['credentials', fault.scheme], fault.text)
@@ -292,5 +292,3 @@ const limitList = (texts: readonly string[]): string[] =>
   texts.length <= MAX_REPORTED
     ? [...texts]
     : [...texts.slice(0, MAX_REPORTED), `${texts.length - MAX_REPORTED} more; run \`mcp-host openapi\` to see all`]
-
-const formatPath = (at: readonly (string | number)[]): string => at.join('.')

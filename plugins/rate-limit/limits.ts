@@ -1,5 +1,6 @@
 // Compiles the options of an instance: counters, tool rules and descriptions.
 import { matchesGlob, type ToolItem } from '../../core/auth.ts'
+import { addCount } from '../../core/internal.ts'
 import type { Counter, CreateCounter } from './memory-counter.ts'
 import { type FilledRateLimit, parseRate, type Rate } from './options.ts'
 
@@ -13,16 +14,11 @@ function createConcurrencyCounter(max: number): ConcurrencyCounter {
   const running = new Map<string, number>()
   return {
     acquire(key) {
-      const count = running.get(key) ?? 0
-      if (count >= max) return false
-      running.set(key, count + 1)
+      if ((running.get(key) ?? 0) >= max) return false
+      addCount(running, key, 1)
       return true
     },
-    release(key) {
-      const count = (running.get(key) ?? 0) - 1
-      if (count > 0) running.set(key, count)
-      else running.delete(key)
-    },
+    release: key => addCount(running, key, -1),
     get count() {
       return [...running.values()].reduce((sum, count) => sum + count, 0)
     },

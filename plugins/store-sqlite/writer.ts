@@ -109,8 +109,7 @@ export class Writer {
   }
 
   #send() {
-    const { length } = this.#queue
-    if (length === 0) return
+    if (this.#queue.length === 0) return
     const batch: Batch = { batch: ++this.#batch, operations: this.#queue }
     const waiting = this.#callers
     this.#queue = []

@@ -60,11 +60,9 @@ const idAttributes = ({ session, requestId, call: { id } }: CallStart): Attribut
   'jsonrpc.request.id': id === undefined ? undefined : plainText(String(id), MAX_ID),
 })
 
-const isServerError = (code: number): boolean => code === -32603 || (code >= -32099 && code <= -32000)
-
 function endAttributes({ outcome, error, refusedBy, upstream }: CallRecord): Attributes {
   const code = error && String(error.code)
-  const isFailed = error !== undefined && isServerError(error.code)
+  const isFailed = error !== undefined && (error.code === -32603 || (error.code >= -32099 && error.code <= -32000))
   return {
     'error.type': outcome === 'tool_error' ? outcome : isFailed ? code : undefined,
     'rpc.response.status_code': code,

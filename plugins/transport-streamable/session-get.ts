@@ -1,5 +1,6 @@
 // Serves GET and DELETE of sessions: new and resumed streams, and the end of a session (2025-11-25 basic/transports).
 import { HostError } from '../../core/index.ts'
+import { addCount } from '../../core/internal.ts'
 import type { HostContext, McpRoute } from '../../core/plugin.ts'
 import {
   type EventStream,
@@ -31,15 +32,10 @@ export function createSessionGetHandlers(host: Transport, route: McpRoute) {
   const openGets = new Map<Session | ResumableStream | string, number>()
 
   function acquireSlot(target: Session | ResumableStream | string): () => void {
-    const count = openGets.get(target) ?? 0
-    if (count >= MAX_OPEN_GETS)
+    if ((openGets.get(target) ?? 0) >= MAX_OPEN_GETS)
       throw new HostError('conflict', { detail: `${MAX_OPEN_GETS} streams are open for the same messages` })
-    openGets.set(target, count + 1)
-    return () => {
-      const remaining = (openGets.get(target) ?? 1) - 1
-      if (remaining > 0) openGets.set(target, remaining)
-      else openGets.delete(target)
-    }
+    addCount(openGets, target, 1)
+    return () => addCount(openGets, target, -1)
   }
 
   function openReader(session: Session, offer: Offer, { res, state }: HostContext): EventStream {

@@ -1,7 +1,7 @@
 // Holds calls that wait for a response of the client. Limits their number and time.
 import { randomUUID } from 'node:crypto'
 import { ToolError } from '../../core/index.ts'
-import type { CallQueue } from '../../core/internal.ts'
+import { addCount, type CallQueue } from '../../core/internal.ts'
 import type { Call, Clock, Timer } from '../../core/plugin.ts'
 import { limitOwnerOf } from '../../core/transport.ts'
 import type { Json, UpstreamRequest } from './upstream-request.ts'
@@ -69,10 +69,7 @@ export function createHeldCalls(limits: HeldLimits, clock: Clock) {
     if (!entry) return undefined
     held.delete(id)
     clock.clear(entry.timer)
-    const { owner } = entry.running
-    const remaining = (owners.get(owner) ?? 1) - 1
-    if (remaining > 0) owners.set(owner, remaining)
-    else owners.delete(owner)
+    addCount(owners, entry.running.owner, -1)
     return entry.running
   }
 
@@ -96,7 +93,7 @@ export function createHeldCalls(limits: HeldLimits, clock: Clock) {
         throw new ToolError('Too many calls wait for a response of the user. Respond to one of them, or cancel it.')
       const id = randomUUID()
       held.set(id, { running, timer: clock.setTimeout(() => abandon(id), limits.for).unref() })
-      owners.set(owner, ownerCount + 1)
+      addCount(owners, owner, 1)
       return id
     },
     close() {

@@ -105,8 +105,6 @@ function compareFields(item: Item, known: Item | undefined): ReturnType<Differen
   return known ? { before: changedFields(known, after), after: changedFields(after, known) } : { after }
 }
 
-const noSides = () => ({})
-
 interface FoundDifference extends Pick<Difference, 'label' | 'kind' | 'sides'> {
   readonly list: ListName | undefined
   /** Undefined for instructions and removed items. */
@@ -133,7 +131,7 @@ function findDifferences(snapshot: Snapshot, accepted: LockEntry | undefined, fi
         kind: 'removed' as const,
         list,
         item: undefined,
-        sides: noSides,
+        sides: () => ({}),
       })),
     ]
   })

@@ -1,21 +1,10 @@
 // The options of `plugins.upstream`.
 import type { JsonSchema, Typed } from '../../core/index.ts'
+import { choice, count, flag, positiveDuration, text } from '../../core/internal.ts'
 import type { OptionsOf } from '../../core/plugin.ts'
 import { REVISIONS } from '../../core/transport.ts'
 import { SECRET, UPSTREAM_AUTH, type UpstreamAuth } from '../families/credentials/index.ts'
-import {
-  choice,
-  closed,
-  count,
-  duration,
-  flag,
-  PREFIX,
-  record,
-  size,
-  text,
-  texts,
-  toolOverride,
-} from '../families/upstream-calls/index.ts'
+import { closed, PREFIX, record, size, texts, toolOverride } from '../families/upstream-calls/index.ts'
 
 /** How the host gets access tokens for the server: its own, or one for each caller. */
 export type ServerAuth =
@@ -23,11 +12,11 @@ export type ServerAuth =
   | Exclude<UpstreamAuth, { kind: 'client-credentials' }>
 
 const durationOrOff = (description: string) =>
-  ({ anyOf: [duration('A duration.'), { const: 'off' }], description }) as const
+  ({ anyOf: [positiveDuration('A duration.'), { const: 'off' }], description }) as const
 
 const defaults = {
-  connectTimeout: duration('Time limit until connected. Default `15s`; `60s` for `npx` and `uvx`.'),
-  callTimeout: duration('Time limit for a call without progress. Default `60s`.'),
+  connectTimeout: positiveDuration('Time limit until connected. Default `15s`; `60s` for `npx` and `uvx`.'),
+  callTimeout: positiveDuration('Time limit for a call without progress. Default `60s`.'),
   maxCallTime: durationOrOff('Time limit for a call, even with progress. Default `10m`.'),
   refresh: durationOrOff('Interval at which lists are read again without a notification. Default `5m`.'),
   whenDown: choice(
@@ -168,7 +157,7 @@ export const OPTIONS = {
     processes: closed(
       {
         max: count('Maximum processes for sessions, for all servers together. Default 200.'),
-        stopGrace: duration('Time between closing stdin and SIGTERM. Default `2s`.'),
+        stopGrace: positiveDuration('Time between closing stdin and SIGTERM. Default `2s`.'),
         idle: durationOrOff('Idle sessions (also with `url`) end after this time. Default `5m`.'),
       },
       'Limits for processes and sessions.',
@@ -179,7 +168,7 @@ export const OPTIONS = {
           "Maximum held calls per server, in one worker. Held: a call that waits for the client's response. Default 100.",
         ),
         maxPerUser: count('The same limit per user and server. Default 5.'),
-        for: duration('Maximum waiting time of a held call. Default `5m`.'),
+        for: positiveDuration('Maximum waiting time of a held call. Default `5m`.'),
       },
       'Limits for held calls.',
     ),

@@ -408,8 +408,7 @@ export class HandlerContext implements PlainContext {
   }
 
   #send(input: Parameters<ClientRequester['request']>[0], key: string | undefined): Promise<never> {
-    const { asks } = this.#call
-    if (!asks || !this.#canRequest) return Promise.reject(this.#noRequestsError())
+    if (!this.#call.asks || !this.#canRequest) return Promise.reject(this.#noRequestsError())
     this.#notifier?.flush()
     this.#requester ??= this.#createRequester()
     return this.#requester.request(input, key)

@@ -1,7 +1,7 @@
 // Seals the state of multi round-trip requests, so that any node with the secret can continue (basic/patterns/mrtr).
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
-import { attempt } from '../../http/describe-thrown.ts'
+import { createHash } from 'node:crypto'
 import { HostError } from '../../http/errors.ts'
+import { decryptText, encryptText } from '../../kernel/secrets.ts'
 import '../wire/error-kinds.ts'
 import type { ElicitParams, SampleParams } from '../wire/protocol.ts'
 
@@ -9,9 +9,6 @@ export const STATE_LIFETIME = 600_000
 export const MAX_STATE_LENGTH = 65_536
 
 const VERSION = 'v1'
-const ALGORITHM = 'aes-256-gcm'
-const IV_BYTES = 12
-const TAG_BYTES = 16
 
 export interface Recorded {
   /** Digest of the request: a response never applies to another request. */
@@ -50,11 +47,8 @@ interface Payload {
 
 /** Seals `state` for requests with this `binding`. Throws `stateTooLarge` above 64 KiB. */
 export function sealState(state: SealedState, binding: string, key: Buffer, now = Date.now()): string {
-  const iv = randomBytes(IV_BYTES)
-  const cipher = createCipheriv(ALGORITHM, key, iv).setAAD(Buffer.from(binding))
   const payload: Payload = { expires: now + STATE_LIFETIME, state }
-  const sealed = Buffer.concat([iv, cipher.update(JSON.stringify(payload)), cipher.final(), cipher.getAuthTag()])
-  const text = `${VERSION}.${sealed.toString('base64url')}`
+  const text = `${VERSION}.${encryptText(key, binding, JSON.stringify(payload)).toString('base64url')}`
   if (text.length > MAX_STATE_LENGTH) {
     throw new HostError('stateTooLarge', { detail: `${text.length} characters, at most ${MAX_STATE_LENGTH}` })
   }
@@ -68,24 +62,13 @@ export function openState(text: unknown, binding: string, keys: readonly Buffer[
   const [version, body = '', ...rest] = text.split('.')
   const sealed = Buffer.from(body, 'base64url')
   const exact = sealed.toString('base64url') === body
-  if (version !== VERSION || rest.length > 0 || !exact || sealed.length <= IV_BYTES + TAG_BYTES) {
-    throw refuse('was not issued by this host')
-  }
+  if (version !== VERSION || rest.length > 0 || !exact) throw refuse('was not issued by this host')
   for (const key of keys) {
-    const payload = decrypt(sealed, binding, key)
+    const payload = decryptText(key, binding, sealed)
     if (payload === undefined) continue
-    if (payload.expires < now) throw refuse('has expired; send the request again without it')
-    return payload.state
+    const { expires, state } = JSON.parse(payload) as Payload
+    if (expires < now) throw refuse('has expired; send the request again without it')
+    return state
   }
   throw refuse('was altered, or belongs to another request, user or server')
-}
-
-function decrypt(sealed: Buffer, binding: string, key: Buffer): Payload | undefined {
-  const decipher = createDecipheriv(ALGORITHM, key, sealed.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
-    .setAAD(Buffer.from(binding))
-    .setAuthTag(sealed.subarray(-TAG_BYTES))
-  return attempt(() => {
-    const text = Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()])
-    return JSON.parse(text.toString()) as Payload
-  })
 }

@@ -136,12 +136,10 @@ const SOUND_2020: ReadonlySet<string> = new Set(['$defs', 'prefixItems'])
 
 const isScalar = (value: unknown) => value === null || ['string', 'number', 'boolean'].includes(typeof value)
 
-const isPattern = (value: unknown) => typeof value === 'string' && attempt(() => new RegExp(value, 'u')) !== undefined
-
 const DECIDED: Readonly<Record<string, (value: unknown, root: JsonSchema) => boolean>> = {
   $schema: (value, root) => value === root['$schema'],
   $ref: (value, root) => /^#(?:\/(?:\$defs|definitions)\/[\w.-]+)?$/.test(`${value}`) && !!targetOf(value, root),
-  pattern: isPattern,
+  pattern: value => typeof value === 'string' && attempt(() => new RegExp(value, 'u')) !== undefined,
   format: value => /^[a-z][a-z-]*$/.test(`${value}`) && !(`${value}` in Object.prototype),
   enum: value => Array.isArray(value) && value.length > 0 && value.every(isScalar),
   const: isScalar,

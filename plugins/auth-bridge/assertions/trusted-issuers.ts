@@ -16,8 +16,6 @@ export interface TrustedIssuer {
 
 export type TrustedIssuers = ReadonlyMap<string, TrustedIssuer>
 
-const isPlain = (url: string) => url.startsWith('http:') && !isLoopback(new URL(url).hostname)
-
 export function createTrustedIssuers(host: InternalHost, { trustedIssuers }: FilledAuthBridge): TrustedIssuers {
   const { log, report } = host
   const { at } = host.config
@@ -26,7 +24,8 @@ export function createTrustedIssuers(host: InternalHost, { trustedIssuers }: Fil
     const refuse = (key: string, why: string) =>
       report(new StartError('MH2101', why, { at: [...at, 'trustedIssuers', index, key] }))
     for (const [key, url] of Object.entries({ issuer, jwksUri })) {
-      if (url !== undefined && isPlain(url)) refuse(key, 'anyone on the network path can replace the keys; use https')
+      if (url?.startsWith('http:') && !isLoopback(new URL(url).hostname))
+        refuse(key, 'anyone on the network path can replace the keys; use https')
     }
     if (trusted.has(issuer)) refuse('issuer', 'duplicate issuer')
     const keys = createIssuerKeys({ issuer, jwksUri, maxAge: MAX_AGE, maxStale: MAX_STALE, lenient: false, log })

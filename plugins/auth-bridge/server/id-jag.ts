@@ -4,7 +4,14 @@ import type Provider from 'oidc-provider'
 import { errors, type ResourceServer } from 'oidc-provider'
 import type { Claims, Logger } from '../../../core/plugin.ts'
 import { grantedKey, type Records } from '../../families/credentials/index.ts'
-import { type Algorithm, ASYMMETRIC, decodeJwt, findKey, loadJsonWebToken } from '../../families/issuer-keys/index.ts'
+import {
+  type Algorithm,
+  ASYMMETRIC,
+  decodeJwt,
+  findKey,
+  isTime,
+  loadJsonWebToken,
+} from '../../families/issuer-keys/index.ts'
 import type { TrustedIssuer, TrustedIssuers } from '../assertions/trusted-issuers.ts'
 import { isConfidential, JWT_BEARER } from '../clients/client-rules.ts'
 import type { Decide, Standing } from '../people/decide.ts'
@@ -40,8 +47,6 @@ export type Checked =
 
 const isName = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= MAX_NAME
-
-const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 function headerProblem({ crit, typ, alg, kid }: Claims): string | undefined {
   if (crit !== undefined) return 'it has critical headers (crit), which are not supported'

@@ -74,7 +74,6 @@ const QUERY_PARAMETERS = ['link', 'confirm', 'state', 'code', 'iss', 'error', 'e
 const linkKey = (link: string) => pendingKey('api login link', link)
 const flowKey = (state: string) => pendingKey('api login', state)
 
-const randomSecret = () => randomBytes(32).toString('base64url')
 const PROBE_TIMEOUT = 5_000
 /** Statuses of an error page, where a known client gets a redirect or a page. */
 const UNKNOWN_CLIENT = [400, 401, 404]
@@ -198,7 +197,7 @@ export function createLogins(host: InternalHost) {
   }
 
   async function createUrl(link: Link): Promise<string> {
-    const linkId = randomSecret()
+    const linkId = randomBytes(32).toString('base64url')
     await findAccess().records.write(linkKey(linkId), link, LINK_TTL)
     return `${host.url(pathOf(link.id))}?link=${linkId}`
   }

@@ -1,11 +1,9 @@
 // Encrypted records in the grant store, under digests of their names.
-import { createCipheriv, createDecipheriv, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { decryptText, encryptText } from '../../../core/internal.ts'
 import type { HostContext } from '../../../core/plugin.ts'
 import { GRANT_PREFIXES, type GrantStore } from '../grant-store/index.ts'
 
-const ALGORITHM = 'aes-256-gcm'
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
 const FORMAT = '1'
 
 /** SHA-256, base64url. For random or public text. */
@@ -47,32 +45,14 @@ type Sealer = ReturnType<typeof createSealer>
 export function createSealer(keys: readonly Buffer[]) {
   const [first] = keys
   if (!first) throw new Error('there is no encryption key')
-
-  function decryptWith(key: Buffer, recordKey: string, bytes: Buffer): string | undefined {
-    try {
-      const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
-      decipher.setAAD(Buffer.from(recordKey))
-      decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString()
-    } catch {
-      return undefined
-    }
-  }
-
   return {
-    seal(recordKey: string, value: unknown): string {
-      const nonce = randomBytes(NONCE_BYTES)
-      const cipher = createCipheriv(ALGORITHM, first, nonce, { authTagLength: TAG_BYTES })
-      cipher.setAAD(Buffer.from(recordKey))
-      const sealed = Buffer.concat([nonce, cipher.update(JSON.stringify(value)), cipher.final(), cipher.getAuthTag()])
-      return `${FORMAT}${sealed.toString('base64url')}`
-    },
+    seal: (recordKey: string, value: unknown): string =>
+      `${FORMAT}${encryptText(first, recordKey, JSON.stringify(value)).toString('base64url')}`,
     open(recordKey: string, sealed: string): unknown {
       if (!sealed.startsWith(FORMAT)) return undefined
       const bytes = Buffer.from(sealed.slice(FORMAT.length), 'base64url')
-      if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined
       for (const key of keys) {
-        const text = decryptWith(key, recordKey, bytes)
+        const text = decryptText(key, recordKey, bytes)
         if (text !== undefined) return JSON.parse(text)
       }
       return undefined
@@ -85,8 +65,6 @@ export type Records = ReturnType<typeof createRecords>
 const MAX_ATTEMPTS = 20
 /** Milliseconds between attempts to get a lock. */
 const LOCK_PAUSE = 100
-
-const pause = () => new Promise<void>(resolve => void setTimeout(resolve, LOCK_PAUSE).unref())
 
 /** `mapError` replaces an error of the store. */
 export function createRecords(store: GrantStore, sealer: Sealer, mapError = (error: unknown): unknown => error) {
@@ -123,7 +101,7 @@ export function createRecords(store: GrantStore, sealer: Sealer, mapError = (err
       const end = performance.now() + ttl
       while (!(await mapErrors(store.add(key, lockValue, ttl)))) {
         if (performance.now() > end) return undefined
-        await pause()
+        await new Promise<void>(resolve => void setTimeout(resolve, LOCK_PAUSE).unref())
       }
       try {
         return { value: await run() }

@@ -142,8 +142,6 @@ function createClients(auth: RequestedAuth, { path, apiUrl, tokenEndpoint, allow
   }
 }
 
-const joinScopes = (scopes: readonly string[] | undefined): string | undefined => scopes?.join(' ')
-
 function createRequestedTokens(auth: RequestedAuth, settings: TokenSettings): TokenSource {
   const getClient = createClients(auth, settings)
   const cache = createTokenCache(settings.clock)
@@ -151,7 +149,7 @@ function createRequestedTokens(auth: RequestedAuth, settings: TokenSettings): To
 
   async function requestToken(client: TokenClient, { ctx }: AuthorizedRequest): Promise<Issued> {
     const { signal } = new AbortController()
-    const common = { scope: joinScopes(auth.scopes), ...(auth.resource !== undefined && { resource: auth.resource }) }
+    const common = { scope: auth.scopes?.join(' '), ...(auth.resource !== undefined && { resource: auth.resource }) }
     if (auth.kind === 'client-credentials') {
       return cache.get('', () => client.request('client_credentials', common, signal))
     }

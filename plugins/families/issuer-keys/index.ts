@@ -94,6 +94,9 @@ export function createSecretKeys(secret: string): KeySource {
   return { find: (kid, algorithm) => ({ keys: selectKeys(keys, kid, algorithm, false) }), isCurrent: () => true }
 }
 
+/** True for a NumericDate (RFC 7519). */
+export const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+
 interface DecodedToken {
   readonly header: Claims
   readonly claims: Claims

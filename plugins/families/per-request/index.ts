@@ -2,7 +2,7 @@
 
 import { canSubscribeNow, findSubscribable, type ItemKind } from '../../../core/auth.ts'
 import { HostError, type Implementation, type LogLevel } from '../../../core/index.ts'
-import type { InternalHost } from '../../../core/internal.ts'
+import { addCount, type InternalHost } from '../../../core/internal.ts'
 import { type Call, type Honoured, isObject, type Revision } from '../../../core/plugin.ts'
 import {
   type ClientInfo,
@@ -123,18 +123,16 @@ function createCounter() {
   const counts = new Map<string, number>()
   const charge = createWatchCharges()
   return (caller: string, cost: number): (() => void) => {
-    const count = (counts.get(caller) ?? 0) + 1
-    if (count > MAX_LISTENS_PER_CALLER) throw tooMany(`at most ${MAX_LISTENS_PER_CALLER} open subscriptions`)
+    if ((counts.get(caller) ?? 0) >= MAX_LISTENS_PER_CALLER)
+      throw tooMany(`at most ${MAX_LISTENS_PER_CALLER} open subscriptions`)
     if (!charge(caller, cost, false)) {
       const most = `${MAX_WATCHED_BYTES_PER_OWNER} bytes of URIs and ${WATCH_COST} for each`
       throw tooMany(`all open subscriptions together watch at most ${most}`)
     }
-    counts.set(caller, count)
+    addCount(counts, caller, 1)
     return () => {
       charge(caller, -cost, true)
-      const left = (counts.get(caller) ?? 1) - 1
-      if (left > 0) counts.set(caller, left)
-      else counts.delete(caller)
+      addCount(counts, caller, -1)
     }
   }
 }

@@ -4,7 +4,7 @@ import { type Call, isObject } from '../../../core/plugin.ts'
 import { InputRequired } from '../../../core/transport.ts'
 
 export { problemsOf } from './check-values.ts'
-export { choice, closed, count, duration, flag, PREFIX, record, size, text, texts, toolOverride } from './options.ts'
+export { closed, PREFIX, record, size, texts, toolOverride } from './options.ts'
 
 const KEY = Symbol('calls to upstream servers and APIs')
 const SERVERS = Symbol('states of upstream servers')

@@ -1,19 +1,17 @@
 // Schemas of options that the plugins for upstream servers and APIs share.
-import { DURATION_PATTERN, SIZE_PATTERN } from '../../../core/plugin.ts'
+import { count, flag, positiveDuration, text } from '../../../core/internal.ts'
+import { SIZE_PATTERN } from '../../../core/plugin.ts'
 
-const positive = (pattern: string) => `^(?=.*[1-9])${pattern.slice(1)}`
-
-export const text = (description: string) => ({ type: 'string', minLength: 1, description }) as const
 export const texts = (description: string) =>
   ({ type: 'array', items: { type: 'string', minLength: 1 }, description }) as const
-export const flag = (description: string) => ({ type: 'boolean', description }) as const
-export const count = (description: string) => ({ type: 'integer', minimum: 1, description }) as const
-export const duration = (description: string) =>
-  ({ type: ['string', 'number'], pattern: positive(DURATION_PATTERN), exclusiveMinimum: 0, description }) as const
+/** The schema of a size above zero. */
 export const size = (description: string) =>
-  ({ type: ['string', 'number'], pattern: positive(SIZE_PATTERN), exclusiveMinimum: 0, description }) as const
-export const choice = <const Value extends string>(values: readonly Value[], description: string) =>
-  ({ type: 'string', enum: values, description }) as const
+  ({
+    type: ['string', 'number'],
+    pattern: `^(?=.*[1-9])${SIZE_PATTERN.slice(1)}`,
+    exclusiveMinimum: 0,
+    description,
+  }) as const
 export const closed = <const Properties extends object>(properties: Properties, description: string) =>
   ({ type: 'object', additionalProperties: false, properties, description }) as const
 export const record = <const Value extends object>(value: Value, description: string) =>
@@ -58,7 +56,7 @@ export const toolOverride = <const Output extends object>(output: Output, names:
         },
         `Changes to arguments, by ${names}.`,
       ),
-      timeout: duration('Time limit of a call.'),
+      timeout: positiveDuration('Time limit of a call.'),
       concurrency: count('Maximum concurrent calls of the tool per process.'),
       output,
       task: { description: 'The key `task` of the tool, for the plugin `tasks`.' },

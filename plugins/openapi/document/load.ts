@@ -70,14 +70,12 @@ async function readBytes(path: string, name: string, limit: number): Promise<Uin
   try {
     const about = await handle.stat()
     if (!about.isFile()) throw new LoadError(`${name} is not a file`)
-    if (about.size > limit) throw new LoadError(tooLargeError(name, limit))
+    if (about.size > limit) throw new LoadError(`${name} has more than ${Math.floor(limit / 1_024)} kB`)
     return await handle.readFile()
   } finally {
     await handle.close()
   }
 }
-
-const tooLargeError = (name: string, limit: number) => `${name} has more than ${Math.floor(limit / 1_024)} kB`
 
 /** Throws a LoadError. */
 export function parseDocument(url: URL, name: string, bytes: Uint8Array): DocumentFile {

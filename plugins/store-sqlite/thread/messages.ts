@@ -98,13 +98,11 @@ export class StoreFailure extends Error {
   }
 }
 
-const textOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown))
-
 /** Extended codes for a full disk: the shared index of the log could not grow or be written. */
 const DISK_FULL: ReadonlySet<number> = new Set([4874, 5386])
 
 export function toFailure(thrown: unknown): Failure {
-  const text = textOf(thrown)
+  const text = thrown instanceof Error ? thrown.message : String(thrown)
   if (thrown instanceof StoreFailure) return { code: thrown.code, text }
   const { code, errcode } = thrown as { code?: unknown; errcode?: unknown }
   if (typeof errcode === 'number') {
