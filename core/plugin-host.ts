@@ -27,23 +27,16 @@ export interface PluginHost extends KernelHost<PublishedSlots, McpRoute>, McpPlu
 /** The argument of `setup` with deprecated names, for one more version. */
 type SetupHost = WithOldNames<PluginHost, InternalKernelHost<Slots, Services, McpRoute> & InternalMcpPluginHost>
 
-/** Test support of authentication plugins. */
-interface HasUnderTest<Options> {
+/** What plugins of this host declare in addition. */
+interface HostDeclarations<Options, Filled> {
   /** For `testHost`, if the plugin provides `user`: the same options with a test issuer. */
   underTest?(options: Options): Promise<UnderTest<Options>>
-}
-
-/** Diagnostics of plugins, without a running host. */
-interface HasExamine<Filled> {
   /**
    * For `mcp-host doctor --config`: checks external dependencies, such as an identity provider, and returns findings with fixes.
    * Must be read-only. `options` as passed to `setup`.
    */
   examine?(options: Filled, about: Examination): Promise<readonly PluginFinding[]>
-}
-
-/** Slots of built-in plugins, which other plugins can provide. */
-interface HasSlots {
+  /** Slots of built-in plugins, which other plugins can provide. */
   readonly slots?: DeclaredSlots
 }
 
@@ -53,7 +46,7 @@ export type Plugin<
   Filled extends Options = Options,
   Sections extends object = object,
   Host = SetupHost,
-> = AnyPlugin<Options, Host, Filled, Sections> & HasUnderTest<Options> & HasExamine<Filled> & HasSlots
+> = AnyPlugin<Options, Host, Filled, Sections> & HostDeclarations<Options, Filled>
 
 interface ObjectSchema {
   readonly type: 'object'
@@ -110,7 +103,7 @@ export interface DefinePlugin<Host, Given = Host> {
     Sections
   >
   <Options extends object, Filled extends Options = Options, Sections extends object = object>(
-    plugin: PluginDeclaration<Options, Host, Filled, Sections> & HasUnderTest<Options> & HasExamine<Filled> & HasSlots,
+    plugin: PluginDeclaration<Options, Host, Filled, Sections> & HostDeclarations<Options, Filled>,
   ): PluginFactory<Options, Filled, unknown, Given, Sections>
 }
 

@@ -118,12 +118,9 @@ export interface PluginFactory<
 export const isPluginFactory = (value: unknown): value is PluginFactory<object> =>
   typeof value === 'function' && 'plugin' in value
 
-export function createPluginFactory<
-  Options extends object,
-  Host = never,
-  Filled extends Options = Options,
-  Sections extends object = object,
->(declaration: PluginDeclaration<Options, Host, Filled, Sections>): PluginFactory<Options, Host, Filled, Sections> {
+export function createPluginFactory<Options extends object, Host, Filled extends Options, Sections extends object>(
+  declaration: PluginDeclaration<Options, Host, Filled, Sections>,
+): PluginFactory<Options, Host, Filled, Sections> {
   const typed = declaration as Plugin<Options, Host, Filled, Sections>
   const plugin = typed.options === undefined ? { ...typed, options: NO_OPTIONS as typeof typed.options } : typed
   const configure = (options?: Options): ConfiguredPlugin => ({

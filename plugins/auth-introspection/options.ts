@@ -1,9 +1,10 @@
 // The options of auth-introspection and their schema.
 
-import { ENDPOINT_URL_PATTERN, IDENTIFIER, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
+import { ENDPOINT_URL_PATTERN, STREAMS_OUTLIVE_TOKEN_SCHEMA } from '../../core/auth.ts'
 import { choice, closed, duration, flag, words } from '../../core/internal.ts'
 import { CLAIM_PATHS_SCHEMA, type OptionsOf } from '../../core/plugin.ts'
 import { DPOP_SCHEMA } from '../families/dpop/index.ts'
+import { AUDIENCE_SCHEMA } from '../families/issuer-keys/index.ts'
 
 export const authIntrospectionSchema = closed(
   {
@@ -20,13 +21,7 @@ export const authIntrospectionSchema = closed(
     issuer: words(
       'The issuer: part of the user identity, and compared with iss of the response. Default: the origin of the endpoint.',
     ),
-    audience: {
-      anyOf: [
-        { type: 'string', minLength: 1, ...IDENTIFIER },
-        { type: 'array', items: { type: 'string', minLength: 1, ...IDENTIFIER }, minItems: 1 },
-      ],
-      description: 'Accepted audiences; a token needs one of them. Default: the resource of the route.',
-    },
+    audience: AUDIENCE_SCHEMA,
     validate: closed(
       { audience: flag('The audience must be this server.', { default: true }) },
       { default: {}, description: 'Checks. `audience: false` accepts tokens for any service, and startup warns.' },

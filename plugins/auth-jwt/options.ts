@@ -10,17 +10,11 @@ import {
 import { closed, duration, flag, list, mapOf, text, words } from '../../core/internal.ts'
 import { CLAIM_PATHS_SCHEMA, type OptionsOf } from '../../core/plugin.ts'
 import { DPOP_SCHEMA } from '../families/dpop/index.ts'
-import { ASYMMETRIC, SYMMETRIC } from '../families/issuer-keys/index.ts'
+import { ASYMMETRIC, AUDIENCE_SCHEMA, SYMMETRIC } from '../families/issuer-keys/index.ts'
 
 const url = <const D extends string>(description: D) =>
   words(description, { format: 'uri', pattern: ENDPOINT_URL_PATTERN })
 const stringList = { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 } as const
-
-const audienceItem = { type: 'string', minLength: 1, ...IDENTIFIER } as const
-const audience = {
-  anyOf: [audienceItem, { type: 'array', items: audienceItem, minItems: 1 }],
-  description: 'Accepted audiences; a token needs one of them. Default: the resource of the route.',
-} as const
 
 const claims = closed(
   {
@@ -59,7 +53,7 @@ const issuerProperties = {
     description: 'Public keys of the issuer: JWKs or PEM texts.',
   },
   secret: words('A secret shared with the issuer, for HS algorithms. At least 32 characters.', { writeOnly: true }),
-  audience,
+  audience: AUDIENCE_SCHEMA,
   claims,
 } as const
 

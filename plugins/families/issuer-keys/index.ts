@@ -2,7 +2,7 @@
 
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import type { SigningKey } from 'jwks-rsa'
-import { fetchJson, parseJson, redactUrl } from '../../../core/auth.ts'
+import { fetchJson, IDENTIFIER, parseJson, redactUrl } from '../../../core/auth.ts'
 import type { InternalHost } from '../../../core/internal.ts'
 import { type Claims, errorText, isObject, type Logger, type Route } from '../../../core/plugin.ts'
 
@@ -13,6 +13,13 @@ export const ASYMMETRIC = [
 ] as const
 export const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
 export type Algorithm = (typeof ASYMMETRIC)[number] | (typeof SYMMETRIC)[number]
+
+const audience = { type: 'string', minLength: 1, ...IDENTIFIER } as const
+/** The schema of the option `audience`. */
+export const AUDIENCE_SCHEMA = {
+  anyOf: [audience, { type: 'array', items: audience, minItems: 1 }],
+  description: 'Accepted audiences; a token needs one of them. Default: the resource of the route.',
+} as const
 
 export interface VerificationKey {
   readonly kid: string | undefined
