@@ -1,9 +1,9 @@
 // Reports type errors of a project in the background, with the project's own compiler.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { printable } from '../../client/text.ts'
-import { findAbove } from '../../core/config/import-module.ts'
 
 const MAX_ERRORS = 8
 const ERROR = /^(.+)\((\d+),(\d+)\): error (TS\d+): (.*)$/
@@ -18,6 +18,11 @@ export function formatTypeErrors(output: string): string[] {
   if (general) return [`types: ${printable(general[0], 300)}`]
   const more = errors.length - MAX_ERRORS
   return more > 0 ? [...errors.slice(0, MAX_ERRORS), `types: and ${more} more; see npx tsc --noEmit`] : errors
+}
+
+function findAbove(folder: string, name: string): string | undefined {
+  if (existsSync(join(folder, name))) return join(folder, name)
+  return dirname(folder) === folder ? undefined : findAbove(dirname(folder), name)
 }
 
 function findCompiler(folder: string): string | undefined {
@@ -65,7 +70,7 @@ export function createTypeCheck(folder: string, files: () => readonly string[], 
   return {
     run(): void {
       end()
-      const project = findAbove('tsconfig.json', folder)
+      const project = findAbove(folder, 'tsconfig.json')
       if (!project || !files().some(file => /\.[cm]?tsx?$/.test(file))) return
       const compiler = findCompiler(folder)
       if (compiler) check(compiler, project)

@@ -51,8 +51,7 @@ async function loadTypeScript(file: string): Promise<void> {
 
 const canStrip = Boolean(Reflect.get(process.features, 'typescript')) && hasSynchronousHooks()
 
-/** Finds a file in the folder or its parents. */
-export function findAbove(name: string, folder: string): string | undefined {
+function findAbove(name: string, folder: string): string | undefined {
   const file = join(folder, name)
   if (existsSync(file)) return file
   const above = dirname(folder)
