@@ -88,8 +88,7 @@ export function readChallenge({ status, headers }: Pick<Response, 'status' | 'he
   if (status !== 401 && status !== 403) return undefined
   const all = parseChallengeList(headers.get('www-authenticate') ?? '')
   const supported = all.filter(({ scheme }) => scheme === 'bearer' || scheme === 'dpop')
-  const isStepUp = paramValues(supported, 'error').includes('insufficient_scope')
-  if (status === 403 && !isStepUp) return undefined
+  if (status === 403 && !paramValues(supported, 'error').includes('insufficient_scope')) return undefined
   if (supported.length === 0 && all.length > 0) throwUnsupported(all)
   const description = paramValues(supported, 'error_description')[0]
   const scheme = supported.some(one => one.scheme === 'bearer') ? 'Bearer' : 'DPoP'

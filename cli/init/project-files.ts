@@ -60,8 +60,7 @@ const RESERVED: ReadonlySet<string> = new Set(
 /** Converts `get_weather` and `get-weather` to `getWeather`. Adds `kind` if the result is not a valid identifier. */
 export function toIdentifier(name: string, kind: string): string {
   const [first = kind, ...rest] = name.split(/[^A-Za-z0-9]+/).filter(word => word !== '')
-  const words = [`${first.charAt(0).toLowerCase()}${first.slice(1)}`, ...rest.map(capitalize)]
-  const result = words.join('')
+  const result = [`${first.charAt(0).toLowerCase()}${first.slice(1)}`, ...rest.map(capitalize)].join('')
   if (RESERVED.has(result)) return `${result}${capitalize(kind)}`
   return /^[0-9]/.test(result) ? `${kind}${result}` : result
 }

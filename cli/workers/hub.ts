@@ -276,8 +276,7 @@ export function createHub(
               .requestAll(message.name)
               .then(value => queue.send({ from: 'response', requestId, value }))
           } else {
-            const { requestId } = message
-            queue.send({ from: 'response', requestId, value: respond(message, queue) })
+            queue.send({ from: 'response', requestId: message.requestId, value: respond(message, queue) })
           }
         },
         remove() {

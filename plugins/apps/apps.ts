@@ -126,7 +126,6 @@ async function build(app: AppDefinition, settings: PageSettings, host: Pick<Inte
 }
 
 export function createApps(host: InternalHost, options: FilledAppsOptions): Apps {
-  const { log } = host
   const { directory } = host.config
   const resources = new LRUCache<string, ResourceDefinition>({ max: MAX_KEPT })
   const pages = new LRUCache<string, Promise<Page>>({ max: MAX_KEPT })
@@ -145,7 +144,7 @@ export function createApps(host: InternalHost, options: FilledAppsOptions): Apps
       const page = await served(app)
       note(digests, app, page)
       hashes.set(canonical(app), hashOf(page.html))
-      log.debug({ app: app.name, bytes: page.bytes, files: page.files.length }, 'the page of an app')
+      host.log.debug({ app: app.name, bytes: page.bytes, files: page.files.length }, 'the page of an app')
     } catch (error) {
       if (!PageError.is(error)) throw error
       const at = ['app', ...error.at]

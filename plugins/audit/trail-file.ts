@@ -165,10 +165,9 @@ export class TrailFile {
   }
 
   #foreign(size: number): string {
-    const { path } = this.#settings
     const { seq } = this.#head
     return (
-      `${path} is also written by another program: ${size - this.#size} bytes after seq ${seq} are not from this host. ${OWN_FILE}; ` +
+      `${this.#settings.path} is also written by another program: ${size - this.#size} bytes after seq ${seq} are not from this host. ${OWN_FILE}; ` +
       'move the file away, and the chain continues in a new file'
     )
   }
@@ -255,9 +254,8 @@ export class TrailFile {
   }
 
   async #start(): Promise<void> {
-    const { path } = this.#settings
     // The process was killed between rotation and the new file.
-    const [last] = (await archivesOf(path)).slice(-1)
+    const [last] = (await archivesOf(this.#settings.path)).slice(-1)
     const tail = last === undefined ? undefined : await readTailOf(last)
     if (last !== undefined && tail) this.#follow(last, tail)
     // The archive stays unchanged; `verify` accepts its end for the `healed` line.
