@@ -64,7 +64,6 @@ export function createDistinct() {
     add(text: string): void {
       if (text === last) return
       last = text
-      // The first 48 bits.
       const hash = createHash('md5').update(text).digest().readUIntBE(0, 6)
       if (hash > max) return
       entries.add(hash)

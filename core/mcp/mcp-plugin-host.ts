@@ -95,7 +95,6 @@ export const createMcpRegistrations = (
   toolKeys: createToolKeys(),
   context: createContextMembers(defaults),
   contributed: [] as Registration<Contribution>[],
-  /** By name. */
   toolsets: new Map<string, ProvidedSource>(),
   configToolsets,
   redirects: [] as Registration<Redirect>[],

@@ -9,7 +9,6 @@ import type { Exposition } from './exposition.ts'
 
 const METRICS_PATH = '/metrics'
 
-/** Maximum connections. */
 export const MAX_CONNECTIONS = 64
 /** Maximum unauthenticated connections per address. */
 export const MAX_PER_ADDRESS = 8

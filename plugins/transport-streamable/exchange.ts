@@ -35,7 +35,6 @@ interface Sink {
   readonly disconnect: ((retry?: number) => void) | undefined
 }
 
-/** The exchanges of a route. */
 export interface ExchangeContext {
   readonly host: Transport
   readonly jsonWindow: TimeoutQueue<PostExchange>

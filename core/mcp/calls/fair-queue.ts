@@ -39,7 +39,6 @@ export class FairQueue<Entry extends Queued> {
   get size(): number {
     return this.#size
   }
-  /** Slots in use. */
   get slots(): number {
     return this.#slots
   }

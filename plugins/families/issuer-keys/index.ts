@@ -15,7 +15,6 @@ export const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
 export type Algorithm = (typeof ASYMMETRIC)[number] | (typeof SYMMETRIC)[number]
 
 const audience = { type: 'string', minLength: 1, ...IDENTIFIER } as const
-/** The schema of the option `audience`. */
 export const AUDIENCE_SCHEMA = {
   anyOf: [audience, { type: 'array', items: audience, minItems: 1 }],
   description: 'Accepted audiences; a token needs one of them. Default: the resource of the route.',

@@ -253,7 +253,6 @@ const MAX_MESSAGES = '100000'
 /** Milliseconds after an outage for which silent nodes count as alive. */
 const GRACE_PERIOD = 10_000
 
-/** The liveness of nodes. */
 function createPresence(redis: RedisConnection, node: string, log: Logger) {
   const keys = createKeys(redis)
   const known = new Map<string, { readonly alive: boolean; readonly at: number }>()
