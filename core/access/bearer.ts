@@ -8,6 +8,7 @@ import type { HostContext, HostMiddleware } from '../kernel/endpoint.ts'
 import type { KernelHost } from '../kernel/kernel-host.ts'
 import type { Route } from '../kernel/route.ts'
 import { type User, userKey } from '../kernel/user.ts'
+import { plainText } from '../mcp/plain-text.ts'
 import type { AccessServices } from '../mcp/routes/access-decider.ts'
 import { challenge, proofAlgorithmsFor, servicesOf, withOtherChallenges } from './authorize.ts'
 import { boundKey, hasBoundToken } from './claims.ts'
@@ -141,11 +142,21 @@ async function findProofProblem(
   return policy.check(ctx, { route: shown.route, digest: shown.digest(), thumbprint, user: userKey(user) })
 }
 
+interface RefusedToken {
+  readonly refused: string
+  /** For the log: the expected audience. */
+  readonly audience?: readonly string[]
+  /** For the log: the unverified issuer of the token, and the accepted issuers. */
+  readonly issuer?: string
+  readonly issuers?: readonly string[]
+  /** Another authenticator of the route can accept the token. */
+  readonly foreign?: true
+}
+
 /** The result of a verification by a plugin. The texts reach client and log and must not contain parts of the token. */
 export type TokenVerdict =
   | { readonly user: User }
-  /** `audience`: the expected audience, for the log. `foreign`: another authenticator of the route can accept the token. */
-  | { readonly refused: string; readonly audience?: readonly string[]; readonly foreign?: true }
+  | RefusedToken
   | { readonly unavailable: string; readonly retryAfter: number }
 
 /** The request that presented a token. */
@@ -164,6 +175,8 @@ export type VerifyToken = (
 interface Flaw {
   readonly refused: string
   readonly audience?: readonly string[]
+  readonly issuer?: string
+  readonly issuers?: readonly string[]
   readonly malformed?: true
   readonly error?: 'invalid_token' | 'invalid_dpop_proof' | 'use_dpop_nonce'
 }
@@ -213,8 +226,13 @@ function createOutcomeReporter(host: Pick<KernelHost, 'log' | 'name' | 'metrics'
     const labels = { plugin: host.name, outcome }
     return () => count(1, labels)
   }
-  const denied = (ctx: HostContext, route: Route, { refused: reason, audience, error }: Flaw) => {
-    const wanted = audience && { audience }
+  const denied = (ctx: HostContext, route: Route, flaw: Flaw) => {
+    const { refused: reason, audience, issuer, issuers, error } = flaw
+    const wanted = {
+      ...(audience && { audience }),
+      ...(issuer !== undefined && { issuer: plainText(issuer, 100) }),
+      ...(issuers && { issuers: issuers.slice(0, 10) }),
+    }
     const fields = { denied: 'authentication', reason, ...wanted, route: route.path, ip: ctx.ip }
     // Logged at `debug`, because the first request of every client is refused for its nonce.
     if (error === 'use_dpop_nonce') host.log.debug(fields, 'requested a nonce')

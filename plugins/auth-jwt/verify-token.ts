@@ -40,12 +40,18 @@ function headerProblem({ crit, typ, alg, kid }: Claims, issuer: Issuer): string 
   return `the algorithm ${algorithmName} is not accepted; accepted are ${[...issuer.algorithms].join(', ')}`
 }
 
+const early = (time: unknown, now: number, tolerance: number) =>
+  isTime(time)
+    ? `by ${Math.ceil(time - now)} s, tolerance ${tolerance} s; check the clocks of the issuer and of this host`
+    : 'not a number'
+
 /** Times in seconds. jsonwebtoken checks `exp` and `nbf` only if they are present. */
 function lifetimeProblem({ exp, iat, nbf }: Claims, now: number, tolerance: number): string | undefined {
   if (!isTime(exp)) return 'the token has no expiry time (exp)'
   if (exp + tolerance <= now) return 'the token has expired'
-  if (nbf !== undefined && (!isTime(nbf) || nbf > now + tolerance)) return 'the token is not valid yet (nbf)'
-  if (iat !== undefined && (!isTime(iat) || iat > now + tolerance)) return 'the token was issued in the future (iat)'
+  const isEarly = (time: unknown) => time !== undefined && (!isTime(time) || time > now + tolerance)
+  if (isEarly(nbf)) return `the token is not valid yet (nbf): ${early(nbf, now, tolerance)}`
+  if (isEarly(iat)) return `the token was issued in the future (iat): ${early(iat, now, tolerance)}`
   return undefined
 }
 
@@ -110,7 +116,10 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
     if ('refused' in parsed) return { ...parsed, foreign: true }
     const { header, claims } = parsed
     const issuer = issuerOf(claims, own)
-    if (!issuer) return { refused: 'the token is from another issuer', foreign: true }
+    if (!issuer) {
+      const names = { issuer: String(claims['iss'] ?? ''), issuers: [...issuers.keys(), ...(own ? [own.name] : [])] }
+      return { refused: 'the token is from another issuer', ...names, foreign: true }
+    }
     const problem = headerProblem(header, issuer)
     if (problem !== undefined) return { refused: problem }
     // Checks claims before keys, so that invalid tokens cause no request to the issuer.

@@ -193,6 +193,34 @@ describe('auth-jwt: error responses', () => {
   })
 })
 
+describe('auth-jwt: reasons of refused tokens', () => {
+  const reasonOf = async (claims: Readonly<Record<string, unknown>>) => {
+    host.log.length = 0
+    const answer = await callAs(host.guarded, issuer.token(host.guarded, claims))
+    return { line: host.log.find(({ code }) => code === 'MH1222'), challenge: challengeHeader(answer) }
+  }
+
+  it('name the difference of the clocks and the tolerance', async () => {
+    for (const claim of ['iat', 'nbf']) {
+      const { line } = await reasonOf({ [claim]: inSeconds(300) })
+      expect(line?.['reason']).to.match(
+        /\((?:iat|nbf)\): by (?:299|300|301) s, tolerance 60 s; check the clocks of the issuer and of this host$/,
+      )
+    }
+  })
+
+  it('name the issuer of the token, shortened and without control characters, and the accepted issuers in the log only', async () => {
+    const { line, challenge } = await reasonOf({ iss: `https://other.example/\n${'x'.repeat(200)}` })
+    expect(line).to.deep.include({
+      reason: 'the token is from another issuer',
+      issuer: `https://other.example/?${'x'.repeat(77)}`,
+      issuers: [issuer.url],
+    })
+    expect(challenge).to.not.match(/other\.example/)
+    expect((await reasonOf({ iss: { a: 1 } })).line).to.include({ issuer: '[object Object]' })
+  })
+})
+
 describe('auth-jwt: challenge', () => {
   it('contains the resource metadata URL if available', async () => {
     const { guarded } = await startProtected({
