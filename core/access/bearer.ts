@@ -172,11 +172,7 @@ export type VerifyToken = (
   digest: () => string,
 ) => TokenVerdict | Promise<TokenVerdict>
 
-interface Flaw {
-  readonly refused: string
-  readonly audience?: readonly string[]
-  readonly issuer?: string
-  readonly issuers?: readonly string[]
+interface Flaw extends RefusedToken {
   readonly malformed?: true
   readonly error?: 'invalid_token' | 'invalid_dpop_proof' | 'use_dpop_nonce'
 }
