@@ -7,7 +7,7 @@ import { isObject } from '../../core/plugin.ts'
 import { isJsonType, mediaTypeEssence } from './media-types.ts'
 import type { Operation } from './operation.ts'
 import { headerOf, type ReceivedResponse } from './request-send.ts'
-import { type ParsedJson, parseResponse, stripByteOrderMark } from './response-json.ts'
+import { isTooDeep, type ParsedJson, parseResponse, stripByteOrderMark } from './response-json.ts'
 import { findNextPage } from './response-pages.ts'
 
 export interface ResponseLimits {
@@ -102,13 +102,21 @@ function jsonResult(parsed: ParsedJson, response: ReceivedResponse, facts: Respo
 
 function textResult(body: string, type: string, response: ReceivedResponse, facts: ResponseFacts): CallToolResult {
   const clean = redactSecrets(body, facts.secrets)
-  if (isJsonType(type) || type === '') {
+  const isJson = isJsonType(type)
+  if (isJson || type === '') {
     const parsed = parseResponse(clean)
     if (parsed) return jsonResult(parsed, response, facts)
   }
-  const content = [text(stripByteOrderMark(clean))]
-  if (isJsonType(type))
-    content.push(text('The response is declared as JSON, but is not valid JSON or is nested too deeply.'))
+  const plain = stripByteOrderMark(clean)
+  const content = [text(plain)]
+  const { accepts } = facts.operation
+  const isPromised = accepts.length > 0 && accepts.every(isJsonType) && !isTooDeep(plain)
+  // Some APIs declare the wrong type for JSON.
+  if ((isJson || type === 'text/html') && isPromised && attempt(() => JSON.parse(plain)) === undefined) {
+    const what = `The API returned ${isJson ? 'invalid JSON' : type}; its document promises ${accepts.join(', ')}.`
+    return { content: [text(what), ...content], isError: true }
+  }
+  if (isJson) content.push(text('The response is declared as JSON, but is not valid JSON or is nested too deeply.'))
   const next = findNextPage(response.headers, undefined, facts.operation, facts.query)
   if (next !== undefined) content.push(text(next))
   return { content }

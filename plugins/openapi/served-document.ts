@@ -2,7 +2,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ResourceDefinition, ToolDefinition } from '../../core/index.ts'
 import type { InternalHost } from '../../core/internal.ts'
-import { parseDuration, parseSize, type ServedToolset, StartError } from '../../core/plugin.ts'
+import {
+  type CatalogItem,
+  parseDuration,
+  parseSize,
+  type Route,
+  type ServedToolset,
+  StartError,
+} from '../../core/plugin.ts'
 import { callOf } from '../../core/transport.ts'
 import type { Logins } from '../families/credentials/index.ts'
 import { countsText } from '../families/texts/index.ts'
@@ -208,20 +215,35 @@ export class ServedDocument {
     }
   }
 
-  /** Throws a StartError if `access` or a fixed argument of an override would no longer apply to its operation. */
-  checkRestrictions({ tools, unknownKeys }: ReadDocument, source = this.#source): void {
-    for (const { override, operation } of this.#read?.tools ?? []) {
-      if (override === undefined || !isRestricting(source.overrides?.[override])) continue
+  /** Throws a StartError if an operation loses `access` or a fixed argument of its override or, without a reload, rules for its name. */
+  checkRestrictions({ tools, unknownKeys }: ReadDocument, reloaded?: Source): void {
+    const { overrides = {} } = reloaded ?? this.#source
+    for (const { name, override = '', operation } of this.#read?.tools ?? []) {
       const key = defaultId(operation)
       const now = tools.find(one => defaultId(one.operation) === key)
-      if (!now || now.override === override) continue
-      const text = `${key} is now "${now.operation.id}" and would be served without this override; use the key "${key}"`
-      throw this.#error('MH3403', ['overrides', override], text)
+      if (now && now.override !== override && isRestricting(overrides[override])) {
+        const text = `${key} is now "${now.operation.id}" and would be served without this override; use the key "${key}"`
+        throw this.#error('MH3403', ['overrides', override], text)
+      }
+      if (!now || reloaded || !this.#losesRules(name, now.name)) continue
+      const what = `access rules for the tool "${name}" do not match its new name "${now.name}"`
+      throw this.#error('MH3403', ['document'], `${what}; add rules for "${now.name}" and reload`)
     }
     const lost = unknownKeys.find(one => one.isRestricting)
     if (!lost) return
     const fix = 'correct it, or remove it if nothing else needs its `access` and fixed arguments'
     throw this.#error('MH3403', lost.at, `${lost.text}; ${fix}`)
+  }
+
+  /** True if a tool had fewer requirements under another name. */
+  #losesRules(before: string, after: string): boolean {
+    const { routes, services } = this.#host
+    const needs = (key: string, route: Route) =>
+      services.slot('access', route).needs?.({ item: { kind: 'tools', key, definition: {} } as CatalogItem }, route) ??
+      []
+    return (
+      before !== after && routes.some(route => needs(before, route).some(one => !needs(after, route).includes(one)))
+    )
   }
 
   /** Reads the document and serves it, unless it is already served. */

@@ -114,15 +114,39 @@ describe('The result of an OpenAPI operation', () => {
       expect((await resultFor('[{"a":1},{"a":2,"b":{"a":"a"}}, "a", "a"]')).structuredContent).to.have.length(4)
     })
 
-    it('is text if the JSON is invalid', async () => {
-      expect(textOf(await resultFor('{"a":'))).to.match(/^\{"a":\nThe response is declared as JSON/)
+    it('is an error if the document promises JSON and the response is a page or invalid JSON', async () => {
+      const page = await resultFor('<p>Maintenance</p>', 'text/html; charset=utf-8')
+      expect(page.isError).to.equal(true)
+      expect(textOf(page)).to.equal(
+        'The API returned text/html; its document promises application/json.\n<p>Maintenance</p>',
+      )
+      const cut = await resultFor('{"a":')
+      expect(cut.isError).to.equal(true)
+      expect(textOf(cut)).to.equal('The API returned invalid JSON; its document promises application/json.\n{"a":')
+    })
+
+    it('is text if the document promises no JSON, or the declared type is wrong', async () => {
+      for (const accepts of [[], ['text/html'], ['application/json', 'text/html'], ['*/*']]) {
+        const operation = { accepts }
+        const page = await resultFor('<p>Hi</p>', 'text/html', { operation })
+        expect(page).to.deep.equal({ content: [{ type: 'text', text: '<p>Hi</p>' }] })
+        const cut = await resultFor('{"a":', 'application/json', { operation })
+        expect(cut.isError).to.equal(undefined)
+        expect(textOf(cut)).to.match(/^\{"a":\nThe response is declared as JSON/)
+      }
+      for (const type of ['text/html', 'text/plain']) {
+        expect(await resultFor('{"a":1}', type)).to.deep.equal({ content: [{ type: 'text', text: '{"a":1}' }] })
+      }
+      expect((await resultFor('<p>Hi</p>', 'text/plain')).isError).to.equal(undefined)
+      const deep = '['.repeat(600) + ']'.repeat(600)
+      expect((await resultFor(deep)).isError).to.equal(undefined)
     })
   })
 
   describe('for other content', () => {
     for (const [type, body, expected] of [
       ['text/plain', 'Grüße', { type: 'text', text: 'Grüße' }],
-      ['text/html; charset=ISO-8859-1', Buffer.from('Grüße', 'latin1'), { type: 'text', text: 'Grüße' }],
+      ['text/plain; charset=ISO-8859-1', Buffer.from('Grüße', 'latin1'), { type: 'text', text: 'Grüße' }],
       ['application/xml', '<a/>', { type: 'text', text: '<a/>' }],
       ['application/atom+xml', '<a/>', { type: 'text', text: '<a/>' }],
       ['image/svg+xml', '<svg/>', { type: 'text', text: '<svg/>' }],

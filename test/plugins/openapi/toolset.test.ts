@@ -7,7 +7,7 @@ import { expectStopped } from '../../fixtures/start-failure.ts'
 import { createManualClock } from '../../support/manual-clock.ts'
 import { startReloading, stopReloading } from '../../support/reloading-host.ts'
 import { modern, type RpcMessage } from '../../support/rpc.ts'
-import { startHost, stopHosts, type TestConfig } from '../../support/start-host.ts'
+import { type LogLine, startHost, stopHosts, type TestConfig } from '../../support/start-host.ts'
 import { type Api, startApi } from './api.ts'
 import { count, printCounts } from './attack-counts.ts'
 
@@ -348,6 +348,36 @@ describe('A document that changes', () => {
       expect(tools[0].inputSchema.properties).to.not.have.any.keys('item', 'goods')
     }
     await expectStopped({ ...config, plugins }, /no such operation.*correct it/, folder)
+  })
+
+  it('at a URL keeps its previous version while the rules of a tool do not match its new name', async () => {
+    let text = JSON.stringify(parse(DOCUMENT))
+    await using documents = await startApi((_, res) => void res.end(text))
+    const clock = createManualClock()
+    const { config, folder } = await configOf({
+      source: { document: `${documents.url}/orders.json`, allowHosts: [documents.host, api.host] },
+    })
+    const openapi = { ...(config.plugins as Record<string, object>)['openapi'], refresh: '1m' }
+    const rules = { getOrder: { role: 'admin' }, findOrder: { role: 'admin' }, '*Order': {} }
+    const plugins = { ...config.plugins, openapi, 'tool-policy': { rules } } as TestConfig['plugins'] & object
+    const { url, log } = await startHost({ ...config, plugins }, folder, { clock })
+    const original = text
+    const refresh = async (name: string) => {
+      text = original.replace('getOrder', name)
+      const count = log.length
+      await clock.advance(60_000)
+      for (let turns = 0; turns < 100_000 && log.length === count; turns++) {
+        await new Promise(resolve => setImmediate(resolve))
+      }
+      const { code, err } = log[log.length - 1] as LogLine
+      return `${code} ${(err as Error | undefined)?.message ?? ''}`
+    }
+    const refused = /^MH3410 .*"getOrder" do not match its new name "readOrder"; add rules for "readOrder" and reload/
+    expect(await refresh('readOrder')).to.match(refused)
+    expect(await refresh('readOrder')).to.match(refused)
+    expect(await toolsAt(url)).to.deep.equal([])
+    expect(await refresh('findOrder')).to.equal('MH3409 ')
+    expect(await toolsAt(url)).to.deep.equal([])
   })
 
   it('at a URL gets `access` that a reload adds to an override', async () => {
