@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { addChallenge, takesBearer } from './access/authorize.ts'
 import {
+  checkAuthorizeHooks,
   checkPlugins,
   checkServed,
   warnOpenHost,
@@ -351,6 +352,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const validInstances = instances.filter(instance => !input.hasInvalidOptions?.(instance.name))
   await setUpPlugins(validInstances, hostFor, report)
   const isSetUp = problems.count() === planned && validInstances.length === instances.length
+  if (isSetUp) checkAuthorizeHooks(routes, registrations, report)
   slots.seal()
   // A plugin that failed could have provided the unknown toolsets.
   const toolsetsKnown = isSetUp || (allPluginsFound && !provides('toolsets'))

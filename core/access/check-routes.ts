@@ -7,6 +7,7 @@ import type { Logger } from '../kernel/log.ts'
 import type { ServedEndpoint } from '../kernel/pipeline.ts'
 import type { Provides, SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
+import type { KernelRegistrations, Registration } from '../kernel/set-up.ts'
 import { describeToolset } from '../mcp/definitions/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes/routes.ts'
 import type { LeastScopesParts } from './least-scopes.ts'
@@ -28,6 +29,21 @@ export function checkPlugins(routes: readonly Route[], provides: Provides, sugge
     if (cors !== undefined && !provides('cors', route)) {
       fail('MH1213', `no plugin of this route defines "${cors}"; enable ${suggest('cors')}`, path, 'cors')
     }
+  }
+}
+
+/** A plugin that authenticates callers can forget to enforce `authorize`: the route would be open. */
+export function checkAuthorizeHooks(
+  routes: readonly Route[],
+  { authenticators, middleware }: KernelRegistrations,
+  report: Report,
+): void {
+  for (const { path, authorize } of routes) {
+    const covers = ({ instance }: Registration<unknown>) => instance.routes.some(route => route.path === path)
+    const plugin = authenticators.find(covers)?.instance.name
+    if (authorize === undefined || plugin === undefined || middleware.authorize.some(covers)) continue
+    const why = `plugins.${plugin} does not enforce it: call host.authorize(authorizeRoute(host)) in its setup`
+    report(new StartError('MH1211', why, { at: ['routes', path, 'authorize'] }))
   }
 }
 

@@ -221,6 +221,17 @@ describe('Several authenticators on a route', () => {
     }
   })
 
+  it('stop startup if none enforces `authorize` of the route', async () => {
+    const forgetful = definePlugin({
+      provides: ['user', 'authorize'],
+      setup: host => host.authenticate((_ctx, next) => next()),
+    })()
+    const why = 'plugins.keys does not enforce it: call host.authorize(authorizeRoute(host)) in its setup'
+    const error = await startProtected({ keys: forgetful }).catch(String)
+    expect(error).to.include(why)
+    await startProtected({ ...jwt(), keys: forgetful })
+  })
+
   it('always run hooks of the old name host.identify, which can change or refuse users of other plugins', async () => {
     const old = definePlugin({
       setup(host) {
