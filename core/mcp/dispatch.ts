@@ -22,7 +22,7 @@ type Handle = (call: Call) => Promise<object>
 export const resultError = (method: string, result: unknown): TypeError =>
   new TypeError(`the result of ${method} must be an object; found ${result == null ? result : `a ${typeof result}`}`)
 
-const FIX = 'clients see a generic message; throw ToolError to send your own'
+const FIX = 'correct the handler; clients see a generic message, unless it throws a ToolError'
 
 export const createCallFailureLog =
   (log: Logger, tracerOn: (route: Route) => CallTracer) =>

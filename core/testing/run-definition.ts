@@ -216,6 +216,8 @@ export async function runDefinition<Result extends object>(
   try {
     const result = await sendCall(testRun, method, params, settings, { responder, send })
     const error = testRun.lines.find(({ err }) => err !== undefined)?.['err']
+    // The handler did not await a request to the client.
+    if (error !== undefined && !Reflect.get(result, 'isError')) throw error
     const effects = { logs, progress, asks: responder.asks, changes: [...testRun.changes] }
     return { result: JSON.parse(JSON.stringify(result)) as Result, error, effects }
   } catch (error) {

@@ -84,6 +84,8 @@ export class HandlerContext implements PlainContext {
   #timerStart: number | undefined
   #timer: Timer | undefined
   #pendingRequests = 0
+  /** Requests of the handler without a response yet. */
+  #unanswered = 0
   #isDone = false
   #resolve: ((value: unknown) => void) | undefined
   #reject: ((error: unknown) => void) | undefined
@@ -134,6 +136,7 @@ export class HandlerContext implements PlainContext {
       return pending.then(() => Promise.reject(error))
     }
     if (typeof value === 'object' && typeof value?.then === 'function') return ctx.#settle(value, handle)
+    if (ctx.#unanswered > 0) ctx.#reportUnanswered()
     ctx.#end()
     run.queueEntry?.leave()
     const pending = ctx.#runtime?.pending()
@@ -180,6 +183,7 @@ export class HandlerContext implements PlainContext {
       this.#reject = reject
       value.then(
         result => {
+          if (this.#unanswered > 0) this.#reportUnanswered()
           this.#finish()
           resolve(
             this.#afterChanges(() => (result instanceof InputRequired ? this.#nextRound(result, handle) : result)),
@@ -191,6 +195,15 @@ export class HandlerContext implements PlainContext {
         },
       )
     })
+  }
+
+  #reportUnanswered() {
+    if (this.#isDone) return
+    const advice = 'await ctx.elicit, ctx.sample and ctx.roots'
+    this.#settings.logFailure(
+      this.#call,
+      new Error(`it ended before its request to the client had a response: ${advice}`),
+    )
   }
 
   #finish() {
@@ -411,7 +424,11 @@ export class HandlerContext implements PlainContext {
     if (!this.#call.asks || !this.#canRequest) return Promise.reject(this.#noRequestsError())
     this.#notifier?.flush()
     this.#requester ??= this.#createRequester()
-    return this.#requester.request(input, key)
+    const response = this.#requester.request(input, key)
+    this.#unanswered++
+    const answered = () => void this.#unanswered--
+    response.then(answered, answered)
+    return response
   }
 }
 
