@@ -9,7 +9,7 @@ declare module '../http/errors.ts' {
   }
 }
 
-// The codes of the official SDKs, whose clients open a new session after 404 with -32001.
+// The codes of the official SDKs.
 addErrorKinds({
   sessionIdMissing: errorKind(400, -32000, 'Session id missing', true),
   sessionNotFound: errorKind(404, -32001, 'Session not found'),

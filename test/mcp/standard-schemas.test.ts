@@ -39,10 +39,16 @@ const trimmed = defineTool({
   input: z.object({ item: z.string().trim() }),
   handler: ({ item }) => `<${item}>`,
 })
+const place = defineTool({
+  name: 'place',
+  input: z.object({ by: z.union([z.object({ city: z.string() }), z.object({ zip: z.int() })]) }),
+  output: z.object({ line: z.string() }),
+  handler: (() => undefined) as never,
+})
 
 let url: string
 before(async () => {
-  const all = [zodTool, arktypeTool, later, trimmed]
+  const all = [zodTool, arktypeTool, later, trimmed, place]
   ;({ url } = await startHost({ stateless: true, toolsets: { all }, routes: { '/': { toolsets: 'all' } } }))
 })
 after(stopHosts)
@@ -82,6 +88,11 @@ describe('Tool with Standard Schemas', () => {
       expect(result).not.to.have.property('structuredContent')
     })
   }
+
+  it('names the reasons of each alternative of a union', async () => {
+    const { content } = await call('place', { by: { town: 'Bern', zip: 'x' } })
+    expect(content[0].text).to.include('by: fits none of the allowed forms (by.city: ').and.include('; or by.zip: ')
+  })
 
   it('receives schema defaults and transformations', async () => {
     expect((await call('zod', { item: 'abc' })).structuredContent).to.deep.equal({ line: 'ABC ', count: 1 })

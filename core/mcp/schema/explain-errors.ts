@@ -19,16 +19,28 @@ export function explainErrors(errors: readonly ErrorObject[], value: unknown, ro
   return toLines(readErrors(errors), problem => lineOf(problem, checked))
 }
 
-export function explainIssues(issues: NonNullable<StandardResult<unknown>['issues']>, role: SchemaRole): string {
-  return toLines(issues, ({ path = [], message }) => {
-    const place = placeOf(
-      path.map(step => (typeof step === 'object' ? step.key : step)),
-      role,
-    )
-    // Some libraries begin their message with the path.
-    return `${place}: ${message.startsWith(`${place} `) ? message.slice(place.length + 1) : message}`
-  })
+/** zod adds the issues of each alternative of a union. */
+type Issue = NonNullable<StandardResult<unknown>['issues']>[number] & {
+  readonly errors?: readonly (readonly Issue[])[]
 }
+
+export function explainIssues(issues: NonNullable<StandardResult<unknown>['issues']>, role: SchemaRole): string {
+  return toLines(issues, issue => explainIssue(issue, role))
+}
+
+function explainIssue({ path = [], message, errors = [] }: Issue, role: SchemaRole): string {
+  const keys = path.map(step => (typeof step === 'object' ? step.key : step))
+  const place = placeOf(keys, role)
+  const reasons = errors.flatMap(([first]) =>
+    first ? explainIssue({ ...first, path: [...path, ...(first.path ?? [])] }, role) : [],
+  )
+  if (reasons.length > 0) return `${place}: ${formsText(reasons)}`
+  // Some libraries begin their message with the path.
+  return `${place}: ${message.startsWith(`${place} `) ? message.slice(place.length + 1) : message}`
+}
+
+const formsText = (reasons: readonly string[]) =>
+  `fits none of the allowed forms (${reasons.slice(0, 4).join('; or ')})`
 
 function toLines<T>(problems: readonly T[], toLine: (problem: T) => string): string {
   const lines = new Set<string>()
@@ -107,7 +119,7 @@ function alternativesReason(error: ErrorObject, alternatives: readonly SchemaPro
     ({ error: inner }) => inner.keyword !== 'type' || inner.instancePath !== error.instancePath,
   )
   const reasons = new Set(near.slice(0, MAX_NAMES).map(problem => shorten(lineOf(problem, checked), MAX_ALTERNATIVE)))
-  return `fits none of the allowed forms (${[...reasons].slice(0, 4).join('; or ')})`
+  return formsText([...reasons])
 }
 
 function suggestion(name: string, { parentSchema, data }: ErrorObject): string {

@@ -92,7 +92,8 @@ export function compileOutput(schema: JsonSchema | StandardSchema): OutputSchema
 
 function encodeJson<Result>(value: unknown, validate: (value: unknown) => Result): Result | Checked {
   const text = toJson(value)
-  if (text === undefined) return { ok: false, problems: explainIssues([{ message: 'must be a JSON value' }], 'output') }
+  const message = value === undefined ? 'is missing: the handler returned nothing' : 'must be a JSON value'
+  if (text === undefined) return { ok: false, problems: explainIssues([{ message }], 'output') }
   return validate(JSON.parse(text))
 }
 
