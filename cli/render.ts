@@ -62,7 +62,6 @@ export function withFrames(error: unknown, text: string, { isTTY }: CommandOutpu
   }, text)
 }
 
-/** A config problem or a warning. */
 export interface ReportedProblem extends SourceLocation {
   readonly severity: 'error' | 'warning'
   readonly code?: string

@@ -75,7 +75,6 @@ export type LoginLease =
   | { readonly held: true; release(): Promise<void> }
   | {
       readonly held: false
-      /** The process that has the lease. */
       readonly pid?: number | undefined
       /** Waits until the lease is free. Resolves to true if its process ended without releasing it. */
       wait(signal: AbortSignal): Promise<boolean>

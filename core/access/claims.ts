@@ -19,7 +19,6 @@ export interface ClaimPaths {
   clientId?: string | string[]
 }
 
-/** Options for streams of token holders. */
 export interface StreamOptions {
   /** Keeps long-lived streams open after token expiry. Default false. */
   streamsOutliveToken?: boolean | undefined
@@ -144,7 +143,6 @@ export function makeClaims(user: TestUser, paths: ClaimPaths = {}): Record<strin
   return { ...made, ...claims }
 }
 
-/** True for the user of a token that is bound to a key. */
 export const hasBoundToken = (user: { readonly claims: Claims } | undefined): boolean =>
   user !== undefined && typeof boundKey(user.claims) === 'string'
 

@@ -42,7 +42,6 @@ export type HostContext = ParameterizedContext<RequestState> & {
   /** Parsed if the endpoint declares `body`. */
   readonly request: { readonly body?: unknown }
 }
-/** Koa middleware of this host. */
 export type HostMiddleware = Middleware<RequestState>
 
 type Handler = (ctx: HostContext) => void | Promise<void>
@@ -81,7 +80,6 @@ export interface Endpoint {
 export type MountedApp = Koa | HostMiddleware
 export type MountSettings = Pick<Endpoint, 'public' | 'cors'>
 
-/** Options of an endpoint's path. */
 export interface EndpointSettings {
   /** Set if the path ends with this route's path. `ctx.state` then has its parameters; invalid ones get 404. */
   readonly route?: Route

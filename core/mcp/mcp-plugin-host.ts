@@ -26,7 +26,6 @@ type Explain = (item: CatalogItem | undefined, route: McpRoute) => readonly stri
 /** The location of a toolset in the options of its plugin (`at`), and texts about it. */
 export type ToolsetPlace = Partial<Omit<ProvidedSource, 'toolset'>>
 
-/** Serves definitions of a plugin. */
 export interface AddToolset {
   /** Serves them on all routes of the plugin. */
   (definitions: readonly Definition[]): ServedToolset
@@ -38,7 +37,6 @@ export interface AddToolset {
   (name: string, definitions?: readonly Definition[], place?: ToolsetPlace): ServedToolset
 }
 
-/** The MCP part of the plugin host. */
 export interface McpPluginHost {
   /** Middleware around every JSON-RPC call. The first plugin to be set up is outermost. */
   onCall(wrap: Wrap): void

@@ -8,7 +8,6 @@ import { FairQueue, type Queued } from '../mcp/calls/fair-queue.ts'
 import type { Found, LogStep, Outcome, RecordStep, SetStep, Store } from '../store/store.ts'
 import { partitionOf } from './session-id.ts'
 
-/** A stored stream message. */
 export interface StoredEvent {
   /** Numbered 1, 2, 3, ... within its stream. */
   readonly seq: number

@@ -50,7 +50,6 @@ export interface RunSettings {
   onProgress?: (report: RunEffects['progress'][number]) => void
 }
 
-/** Effects of a handler run. */
 export interface RunEffects {
   /** Messages of `ctx.log`, all levels, in order. */
   readonly logs: ReadonlyArray<{ readonly level: LogLevel; readonly data: unknown; readonly logger?: string }>

@@ -36,7 +36,6 @@ const lifetime = <const T extends string, const D extends string>(standard: T, d
   duration(description, { minimum: 1_000, allOf: [LONG_ENOUGH], default: standard })
 const several = <const D extends string>(description: D) => ({ anyOf: [plainText, texts], description }) as const
 
-/** Options of the development provider. */
 export const DEVELOPMENT_OPTIONS = {
   users: list(
     closed(

@@ -119,7 +119,6 @@ export function unpackError(packed: PackedError): Error {
 
 export type IsolatedCall = Parameters<Slots['isolation']['run']>[0]
 
-/** The part of a call's context that is data. */
 type CallData = Pick<CallContext, 'user' | 'session' | 'route' | 'headers' | 'client' | 'meta'> & {
   readonly fetchTimeout: number
   readonly fetchHeaders: Readonly<Record<string, string>>

@@ -69,7 +69,6 @@ function serveCall(isolated: IsolatedCall, send: (message: ToProcess) => void) {
   }
 }
 
-/** Maximum calls that wait for a process of one pool. */
 const MAX_WAITING = 100
 /** Maximum calls of one user or IP address in one pool: its tools share the pool. */
 const MAX_PER_OWNER = MAX_WAITING / 2
@@ -86,7 +85,6 @@ export interface Pools {
 
 type Worker = Tinypool['threads'][number]
 
-/** Log messages, each with a fix. */
 const MESSAGES: Readonly<Record<ExceededLimit | 'uncaught', readonly [what: string, fix: string]>> = {
   cpuTime: [
     'An isolated tool exceeded its CPU time; its process was terminated',

@@ -57,7 +57,6 @@ const encode = (value: unknown): string =>
 const decode = (text: string): unknown =>
   JSON.parse(text.replace(ESCAPED, (whole: string, bit?: string) => (bit === undefined ? whole : `\\u000${bit}`)))
 
-/** Encodes an argument of a function: objects as JSON. */
 const encodeArgument = (value: unknown) =>
   typeof value === 'string' ? (JSON.parse(encode(value)) as string) : typeof value === 'object' ? encode(value) : value
 

@@ -225,7 +225,6 @@ export class Writer {
   }
 }
 
-/** Creates the store in the file, for all processes of this host. */
 export const createSqliteStore = (file: Writer): Store => ({
   shared: 'host',
   transact: (partition, steps, durability) => file.run('transact', partition, steps, durability),

@@ -8,7 +8,6 @@ const CHUNK_SIZE = 25
 /** Limits for an input schema: depth, and parameters per tool. */
 const MAX_DEPTH = 4
 const MAX_PARAMETERS = 100
-/** Maximum characters per field. */
 const MAX_TEXT = 4_000
 /** Maximum characters per compound name, and per word. */
 const MAX_CHUNK = 160

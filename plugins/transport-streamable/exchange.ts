@@ -110,7 +110,6 @@ export class PostExchange implements CallReply, TimeoutEntry {
     else res.on('close', closed)
   }
 
-  /** The reply to one request of a batch. */
   replyToOne(): CallReply {
     const reply = new BatchReply(this)
     this.#replies ??= []

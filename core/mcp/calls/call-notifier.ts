@@ -28,7 +28,6 @@ export function createCallNotifier(call: Call) {
     call.send(message)
   }
 
-  /** Sends the latest progress. */
   function flush() {
     const progress = latest
     latest = undefined

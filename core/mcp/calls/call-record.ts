@@ -96,7 +96,6 @@ export const traceIdOf = (call: Call, tracer: Tracer): string | undefined =>
 
 type Origin = Pick<Offer, 'ip' | 'sessionId'> & { readonly route: { readonly path: string } | undefined }
 
-/** A Call, or a request without one. */
 interface RecordedRequest extends Pick<CallRecord, 'method' | 'revision' | 'timeline'> {
   readonly headers: Readonly<IncomingHttpHeaders>
   readonly user: User | undefined

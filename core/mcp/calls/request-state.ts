@@ -61,7 +61,7 @@ export function openState(text: unknown, binding: string, keys: readonly Buffer[
   if (typeof text !== 'string' || text.length > MAX_STATE_LENGTH) throw refuse('was not issued by this host')
   const [version, body = '', ...rest] = text.split('.')
   const sealed = Buffer.from(body, 'base64url')
-  const exact = sealed.toString('base64url') === body
+  const exact = body !== '' && sealed.toString('base64url') === body
   if (version !== VERSION || rest.length > 0 || !exact) throw refuse('was not issued by this host')
   for (const key of keys) {
     const payload = decryptText(key, binding, sealed)

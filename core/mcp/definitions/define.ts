@@ -178,7 +178,6 @@ export type Completer = (
   ctx: CallContext,
 ) => MaybePromise<string[] | Completion>
 
-/** A prompt argument, always a string. */
 interface PromptArgument {
   title?: string
   description?: string

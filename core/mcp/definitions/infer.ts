@@ -88,7 +88,6 @@ type FromKeywords<S, Filled> = S extends { const: infer C }
             : FromTypeName<N, S, Filled>
           : unknown
 
-/** The validated value of a schema. */
 export type ValueOf<S> = S extends StandardSchema<infer _Input, infer Output> ? Output : FromJsonSchema<S>
 
 /** The input of a schema, before defaults and conversions. */

@@ -21,7 +21,6 @@ export const LISTEN_FILTERS: ReadonlySet<string> = new Set([...Object.keys(LIST_
 
 /** Severities of RFC 5424, least severe first. */
 export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
-/** One of LOG_LEVELS. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export type RequestId = string | number
@@ -29,7 +28,6 @@ export type RequestId = string | number
 export type ProgressToken = string | number
 /** The value of `_meta`. */
 export type Meta = Record<string, unknown>
-/** A JSON object. */
 export type JsonObject = Record<string, unknown>
 /** Draft 2020-12 unless `$schema` is draft-07. */
 export type JsonSchema = JsonObject
@@ -51,7 +49,6 @@ export interface Implementation {
   icons?: Icon[]
 }
 
-/** Capabilities that a client declares. */
 export interface ClientCapabilities {
   experimental?: Record<string, JsonObject>
   roots?: JsonObject
@@ -60,7 +57,6 @@ export interface ClientCapabilities {
   extensions?: Record<string, JsonObject>
 }
 
-/** Capabilities that a server declares. */
 export interface ServerCapabilities {
   experimental?: Record<string, JsonObject>
   logging?: JsonObject
@@ -125,7 +121,6 @@ export interface BlobResourceContents {
   blob: string
   _meta?: Meta
 }
-/** Text or binary resource contents. */
 export type ResourceContents = TextResourceContents | BlobResourceContents
 /** A link to a resource that the client can read. */
 export interface ResourceLink extends Annotated {
@@ -157,7 +152,6 @@ export interface ReadResourceResult {
   contents: ResourceContents[]
   _meta?: Meta
 }
-/** A message of a prompt. */
 export interface PromptMessage {
   role: Role
   content: ContentBlock

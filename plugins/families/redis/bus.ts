@@ -73,7 +73,6 @@ const createKeys = (redis: RedisConnection) => {
     texts: key('changes'),
     count: key('count'),
     inbox: (node: string) => key('inbox', node),
-    /** A key that exists while the node runs. */
     node: (node: string) => key('node', node),
     /** A key that exists for a while after a node has left. */
     left: (node: string) => key('left', node),
@@ -93,7 +92,6 @@ function parsePosition(text: string): Position {
   return { id, number: Number(number) }
 }
 
-/** Compares ids as numbers. */
 function isAfter(one: string, other: string): boolean {
   const ids = [one, other].map(place => parsePosition(place).id.split('-').map(Number))
   const [[time = 0, counter = 0] = [], [otherTime = 0, otherCounter = 0] = []] = ids
@@ -333,7 +331,6 @@ export interface RedisBus extends Bus {
   close(): Promise<void>
 }
 
-/** The bus of all nodes with this connection. */
 export function redisBus(
   redis: RedisConnection,
   { config: { node }, log }: Pick<InternalHost, 'log'> & { readonly config: { readonly node: string } },

@@ -6,7 +6,6 @@ export interface Refusal {
   /** A public code, usually the first word of the reply. */
   readonly code: string
   readonly commands?: string
-  /** Text for the log only. */
   readonly text: string
   /** Advice for the log and startup errors. */
   readonly fix: string

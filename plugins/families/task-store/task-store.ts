@@ -42,7 +42,6 @@ export interface TaskSummary extends Pick<NewTask, 'id' | 'holder' | 'owner' | '
   /** Increases with every claim and with `cancel`. A run with a smaller fence has lost the task. 0: never claimed. */
   readonly fence: number
   readonly runs: number
-  /** Number of open requests. */
   readonly open: number
   readonly note?: string
 }

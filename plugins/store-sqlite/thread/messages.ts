@@ -64,7 +64,6 @@ export type ThreadEvent =
 /** Monotonic milliseconds, equal in all threads. */
 export const clock = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
-/** Failure codes by primary result code. */
 const SQLITE_CODES: Readonly<Record<number, FailureCode>> = {
   3: 'path',
   5: 'locked',
