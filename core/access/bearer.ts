@@ -320,5 +320,5 @@ export function requireResource(host: Pick<KernelHost, 'config' | 'log' | 'name'
   if (!unknown) return
   const fix = `set http.publicUrl, or plugins.${host.name}.audience`
   const text = `routes['${unknown.path}']: the token audience is unknown, because clients do not use ${host.config.http.host}; ${fix}`
-  host.report(new StartError('MH1221', text, { exitCode: 2 }).withDefaultLocation(host.config.at))
+  host.report(new StartError('MH1221', text, { exitCode: 2 }).locatedAt(host.config.at))
 }

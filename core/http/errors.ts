@@ -185,7 +185,7 @@ export class StartError extends Error {
     this.also = also
   }
 
-  withDefaultLocation(at: Path): this {
+  locatedAt(at: Path): this {
     if (!this.written.at && !this.written.of && at.length > 0) this.written = { at }
     return this
   }

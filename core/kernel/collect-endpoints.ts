@@ -97,7 +97,7 @@ function mountedApps(
     const app = serveMounted(shapeOf(pattern), value.app)
     const kind = kindOf(settings)
     const mount: ServedEndpoint = { path, matchesSubpaths: true, plugin, at, kind, cors: settings.cors, hooks, app }
-    const reportAt: Report = clash => report(clash.withDefaultLocation(instance.at))
+    const reportAt: Report = clash => report(clash.locatedAt(instance.at))
     tryReport(reportAt, () => checkMount(mount, pattern, [...others, ...mounts], routes))
     mounts.push(mount)
   }

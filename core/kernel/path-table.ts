@@ -34,7 +34,7 @@ function conflictAt(path: string, one: PathOwner | undefined, other: PathOwner |
   const isAgain = withOptions && formatPath(one.at) !== formatPath(other.at)
   const why = one.by !== other.by ? both : isAgain ? again : twice
   const at = isAgain && one.by === other.by ? withOptions.at : ['plugins', other.by]
-  return new StartError('MH1206', why, { exitCode: 2, also: [{ at: ['plugins', one.by] }] }).withDefaultLocation(at)
+  return new StartError('MH1206', why, { exitCode: 2, also: [{ at: ['plugins', one.by] }] }).locatedAt(at)
 }
 
 // Loaded lazily: the router takes a twentieth of the startup time.

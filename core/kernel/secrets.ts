@@ -35,7 +35,7 @@ export function createSecrets(
       ? `is shorter than ${MIN_SECRET_LENGTH} characters; make one with: openssl rand -base64 32`
       : `is ${key}, not a random secret; make one with: openssl rand -base64 32`
     const at = where === 'secrets' ? ['secrets', configured.indexOf(secret)] : []
-    report(new StartError('MH1032', `${where}[${index}] ${what}`, { exitCode: 2 }).withDefaultLocation(at))
+    report(new StartError('MH1032', `${where}[${index}] ${what}`, { exitCode: 2 }).locatedAt(at))
   }
   const generated = secrets.length === 0
   const sources = generated ? [randomBytes(32)] : secrets

@@ -78,11 +78,11 @@ export async function runStartTask(instance: PluginInstance, task: Task, report 
     await runWithTimeout(task, START_TIMEOUT)
   } catch (cause) {
     const at = instance.at
-    if (cause instanceof StartError) return report(cause.withDefaultLocation(at))
+    if (cause instanceof StartError) return report(cause.locatedAt(at))
     report(
-      new StartError('MH1503', `plugins.${instance.name} failed to start: ${errorText(cause)}`, {
-        cause,
-      }).withDefaultLocation(at),
+      new StartError('MH1503', `plugins.${instance.name} failed to start: ${errorText(cause)}`, { cause }).locatedAt(
+        at,
+      ),
     )
   }
 }
@@ -98,7 +98,7 @@ async function runCloseTask(log: Logger, clock: InternalKernelHost['clock'], tas
 export const missingCapability = ({ name, at }: PluginInstance, member: string, capability: string): StartError =>
   new StartError('MH1522', `plugins.${name}: host.${member}() requires provides: ['${capability}'] in definePlugin`, {
     exitCode: 2,
-  }).withDefaultLocation(at)
+  }).locatedAt(at)
 
 export function createKernelHost<Slots extends object>(
   instance: PluginInstance,

@@ -231,6 +231,6 @@ export async function addContributions(
     if (routes.every(route => methods.has(method, route))) continue
     const why = `extension "${id}": it has results for "${method}", a method that no plugin of its routes handles`
     const what = `plugins.${plugin}: ${why}; correct the name, or add the method`
-    report(new StartError('MH1507', what, { exitCode: 2 }).withDefaultLocation(['plugins', plugin]))
+    report(new StartError('MH1507', what, { exitCode: 2 }).locatedAt(['plugins', plugin]))
   }
 }

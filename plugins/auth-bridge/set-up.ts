@@ -64,7 +64,7 @@ function logoOf({ config: { at, directory } }: InternalHost, { page: { logo } }:
   try {
     return logo === undefined ? undefined : readLogo(logo, directory)
   } catch (error) {
-    throw error instanceof StartError ? error.withDefaultLocation([...at, 'page', 'logo']) : error
+    throw error instanceof StartError ? error.locatedAt([...at, 'page', 'logo']) : error
   }
 }
 
