@@ -63,7 +63,6 @@ export function createLoginClient({ apiUrl, issuer, resource, ...given }: LoginC
     },
     isLoggedIn: async (): Promise<boolean> => (await session.status()).loggedIn,
     disconnect: () => session.logout(),
-    /** Stores the tokens of a callback URL. */
     complete: (callbackUrl: string): Promise<void> => logins.session.completeAuthorization(callbackUrl),
   }
 }

@@ -200,7 +200,6 @@ interface Form extends Pick<TokenRequest, 'server' | 'client' | 'dpop'> {
   readonly label: string
 }
 
-/** Posts a form with client authentication. */
 export async function sendForm(ctx: ClientContext, form: Form, signal: AbortSignal): Promise<HttpResult> {
   const { server, client, parameters, dpop, endpoint, label } = form
   for (const name of SECRET_PARAMETERS) ctx.secrets.add(parameters[name])

@@ -35,7 +35,6 @@ export interface Operator {
   /** The URL that this host listens on. */
   readonly url: string
   readonly plugins: readonly { readonly name: string; readonly routes: readonly string[]; readonly general: boolean }[]
-  /** Returns the pseudonym of a user in records. */
   pseudonymOf(user: UserName): string
   /** Creates servers with the certificate of `http.tls`; undefined without it. */
   readonly createServer: HttpServerFactory | undefined

@@ -4,7 +4,6 @@ import { flag } from '../mcp/schema/schema-parts.ts'
 import { CLAIM_PATH_PATTERN } from '../mcp/units.ts'
 import { isObject } from '../mcp/wire/message.ts'
 
-/** The claims of a token. */
 export type Claims = Readonly<Record<string, unknown>>
 
 /** Claim paths: a claim name, or names joined by dots. Names can contain dots. */

@@ -56,7 +56,6 @@ export interface HttpSettings extends FromJsonSchema<typeof http> {}
 export interface FilledHttpSettings extends FromJsonSchema<typeof http, true> {}
 export type FilledHttpTls = NonNullable<FilledHttpSettings['tls']>
 
-/** Limits for every tool. */
 export interface ToolLimits extends FromJsonSchema<typeof tools> {}
 export interface FilledToolLimits extends FromJsonSchema<typeof tools, true> {}
 
@@ -67,7 +66,6 @@ export interface FilledSessionLimits extends FromJsonSchema<typeof sessions, tru
 /** Route keys of built-in plugins, which extend this type. */
 export interface BuiltInRouteKeys extends Record<never, never> {}
 
-/** The settings of one route. */
 export interface RouteSettings extends FromJsonSchema<typeof route>, BuiltInRouteKeys {
   /** The store of this route. Default: the config's. */
   store?: StoreSettings
@@ -78,7 +76,6 @@ type FilledRouteSettings = FromJsonSchema<typeof route, true> &
   BuiltInRouteKeys &
   Pick<RouteSettings, 'store' | 'plugins'>
 
-/** The complete config. */
 export interface Config extends BuiltInSections {
   /** Name and version that the server reports to clients. */
   server: ServerSettings

@@ -60,7 +60,6 @@ export interface PluginConfig {
 
 /** The kernel's part of the plugin host. `setup` registers everything; nothing is opened before `onStart`. */
 export interface KernelHost<Slots extends object = object, Served extends Route = Route> {
-  /** The plugin's key in the config. */
   readonly name: string
   readonly config: PluginConfig
   /** The routes of this plugin instance. */

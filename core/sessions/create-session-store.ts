@@ -354,7 +354,6 @@ class StoredSessions implements SessionStore {
     if (outcome.done) await this.#count([[holder, outcome.results[0]?.size ?? 0]])
   }
 
-  /** Stores the numbers of idle sessions per holder. */
   async #count(sizes: ReadonlyArray<readonly [holder: string, size: number]>, most?: number) {
     const idle = sizes.filter(([, size]) => size > 0)
     await this.#store.transact(

@@ -48,7 +48,6 @@ export interface StreamWriter {
   readonly finished?: boolean
 }
 
-/** The state of a stream in a shared store. */
 export interface StreamState {
   readonly facts: string
   /** The number of the last message; 0: none. */

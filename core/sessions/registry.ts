@@ -48,7 +48,6 @@ export interface SessionRegistry {
   /** Ends all sessions. Waits at most `timeout` milliseconds for each `runSession`. */
   close(reason: Error, timeout: number): Promise<void>
   readonly count: number
-  /** The sessions of this node. */
   list(): Iterable<Session>
   readonly calls: RunningCalls
 }

@@ -55,7 +55,6 @@ export function createSessionUpkeep({ node, evict, notify }: UpkeepParts) {
     await store.mark(uses, limits).then(evictAll).catch(logFailure)
   }
 
-  /** Reports the use of a session to the store. */
   function mark({ digest, holder }: Session, inUse: boolean) {
     waiting.set(digest, { digest, holder, inUse, at: clock.monotonic() })
     timer ??= clock.setTimeout(() => void flush(), MARK_INTERVAL).unref()

@@ -287,7 +287,6 @@ class MemoryPartition implements PartitionState {
   }
 }
 
-/** Creates a store in the memory of this process. */
 export function createMemoryStore(settings: MemoryStoreSettings = {}): MemoryStore {
   const { now = Date.now, maxBytes = Number.POSITIVE_INFINITY, evicts = false } = settings
   const partitions = new Map<string, MemoryPartition>()

@@ -16,7 +16,6 @@ export type Counter = (key: string) => Tally | Promise<Tally | undefined>
 /** `name`: unique within a plugin. */
 export type CreateCounter = (name: string, rate: Rate) => Counter
 
-/** Maximum callers with individual counters. */
 export const MAX_CALLERS = 100_000
 /** Number of shared counters for further callers. */
 const SHARED_COUNTERS = 4_096

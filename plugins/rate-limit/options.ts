@@ -4,7 +4,6 @@ import { type OptionsOf, parseDuration } from '../../core/plugin.ts'
 
 /** A number of requests per window. */
 export interface Rate {
-  /** The configured text. */
   readonly text: string
   readonly max: number
   /** Milliseconds, at least a second. */

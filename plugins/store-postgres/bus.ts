@@ -7,7 +7,6 @@ import type { Bus } from '../../core/store.ts'
 import { storeUnavailable, withTimeout } from '../../core/transport.ts'
 import { type Postgres, TIMEOUT } from './connection.ts'
 
-/** Maximum number of stored texts. */
 const KEPT = 10_000
 /** Maximum texts and letters per call. */
 const BATCH = 500

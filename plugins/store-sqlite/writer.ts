@@ -20,7 +20,6 @@ import type { Operations } from './thread/transactions.ts'
 const TIMEOUT = 5_000
 /** Additional time after which the thread is considered hanging. */
 const HANG_TIME = 10_000
-/** Delay before the thread is restarted. */
 const RESTART_DELAY = 1_000
 /** Maximum number of waiting operations. */
 const MAX_PENDING = 50_000

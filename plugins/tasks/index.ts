@@ -8,7 +8,6 @@ import { TASK_SCHEMA } from './task-key.ts'
 export type { TasksOptions } from './options.ts'
 export type { TaskSetting } from './task-key.ts'
 
-/** The share of a limited store for all tasks. */
 const TASK_SHARE = 0.2
 
 export interface TaskSlots {

@@ -18,7 +18,6 @@ interface LintSubject {
 
 type Items = ReadonlyMap<McpRoute, readonly CatalogItem[]>
 
-/** Advice for a rule over URIs without their prefix. */
 const prefixHint = ({ kind, glob }: Rule) =>
   kind === 'tools' && glob.includes('://') ? `; a rule over URIs begins with "resource:"` : ''
 

@@ -58,7 +58,6 @@ interface CatalogState {
   readonly describe: (toolset: string) => string
   items(toolset: string): Items
   compile(definition: Definition, toolset: string): CatalogItem
-  /** Toolsets and items that are served together. */
   combinations(): ReadonlyArray<{ readonly toolsets: readonly string[]; readonly extra: readonly CatalogItem[] }>
   readonly everywhere: string
   add(toolset: string, definition: Definition): CatalogItem

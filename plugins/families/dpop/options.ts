@@ -7,7 +7,6 @@ const PROOF_ALGORITHMS = [
   ...(['PS256', 'PS384', 'PS512', 'RS256', 'RS384', 'RS512'] as const),
 ] as const
 
-/** The JOSE name of a proof algorithm. */
 export type ProofAlgorithm = (typeof PROOF_ALGORITHMS)[number]
 
 /** The schema of a plugin's option `dpop`. */

@@ -1,7 +1,6 @@
 // Reports actions of operators to plugins that record them.
 import type { InternalHost } from '../../../core/internal.ts'
 
-/** An action of an operator on the running host. */
 export interface OperatorAction {
   readonly action: string
   /** The object of the action, without secrets. */
@@ -16,6 +15,5 @@ export interface OperatorAction {
 
 const ACTIONS = Symbol('the actions of operators')
 
-/** The listeners for actions of operators, shared by the plugins of a host. */
 export const operatorActions = (host: Pick<InternalHost, 'share'>) =>
   host.share(ACTIONS, () => new Set<(action: OperatorAction) => void>())

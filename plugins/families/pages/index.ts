@@ -137,7 +137,6 @@ header img{padding:.25rem;border-radius:.375rem;background:#fff}}
 
 interface PageParts {
   readonly title: string
-  /** Content of the page's header. */
   readonly header: Markup
   readonly content: Markup
   readonly footer?: Markup | undefined

@@ -74,7 +74,6 @@ const createKeys = (redis: RedisConnection) => {
     count: key('count'),
     inbox: (node: string) => key('inbox', node),
     node: (node: string) => key('node', node),
-    /** A key that exists for a while after a node has left. */
     left: (node: string) => key('left', node),
     token: (token: string) => key('token', token),
   }

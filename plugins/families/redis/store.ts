@@ -86,7 +86,6 @@ const isRepeatable = (steps: readonly Step[]) =>
         : step.after !== undefined || step.append === undefined,
   )
 
-/** Creates the store of all nodes with this connection. */
 export function redisStore(redis: RedisConnection): Store {
   const createKeys = (partition: string, parts: readonly (Step | Query)[]) =>
     parts.map(part => {

@@ -25,7 +25,6 @@ export const portOptions = (port: number, content: string, needs: string) =>
     }),
   }) as const
 
-/** Reports a token that can be guessed. */
 export function checkToken({ config, report }: InternalHost, code: string, token: string | undefined) {
   if (token === undefined || token.length >= MIN_TOKEN_LENGTH) return
   const what = `is shorter than ${MIN_TOKEN_LENGTH} characters; make one with: openssl rand -base64 32`

@@ -13,7 +13,6 @@ export interface NewTask {
   readonly body: string
 }
 
-/** A request of a task to its user, with the response. */
 export interface TaskRequest {
   /** Unique within the task. */
   readonly key: string
