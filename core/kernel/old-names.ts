@@ -3,53 +3,29 @@ import type { Logger } from './log.ts'
 
 /** Each old name with its new one; `config.` names are members of `host.config`. */
 export const OLD_NAMES = {
-  /** @deprecated Use host.authorize. */
   admit: 'authorize',
-  /** @deprecated Use host.onCall. */
   around: 'onCall',
-  /** @deprecated Use host.config.at. */
   at: 'config.at',
-  /** @deprecated Use host.onReady. */
   checking: 'onReady',
-  /** @deprecated Use host.onClose. */
   closing: 'onClose',
-  /** @deprecated Use host.toolset. */
   contribute: 'toolset',
-  /** @deprecated Use host.config.directory. */
   directory: 'config.directory',
-  /** @deprecated Use host.preClose. */
   draining: 'preClose',
-  /** @deprecated Use host.onRequest. */
   edge: 'onRequest',
-  /** @deprecated Use host.metrics. */
   figures: 'metrics',
-  /** @deprecated Use host.provide. */
   fill: 'provide',
-  /** @deprecated Use host.config.http. */
   http: 'config.http',
-  /** @deprecated Use host.authenticate. */
   identify: 'authenticate',
-  /** @deprecated Use host.config.keys. */
   keys: 'config.keys',
-  /** @deprecated Use host.config.node. */
   node: 'config.node',
-  /** @deprecated Use host.onFinish. */
   observe: 'onFinish',
-  /** @deprecated Use host.config.processes. */
   processes: 'config.processes',
-  /** @deprecated Use host.config.purpose. */
   purpose: 'config.purpose',
-  /** @deprecated Use host.readiness. */
   ready: 'readiness',
-  /** @deprecated Use host.onReload. */
   reconfigure: 'onReload',
-  /** @deprecated Use host.endpoint. */
   routeEndpoint: 'endpoint',
-  /** @deprecated Use host.config.section. */
   section: 'config.section',
-  /** @deprecated Use host.config.server. */
   server: 'config.server',
-  /** @deprecated Use host.onStart. */
   starting: 'onStart',
 } as const
 
