@@ -99,7 +99,6 @@ async function describeCommands(width: number): Promise<string> {
   return listCommands(await Promise.all(groups), width)
 }
 
-/** Width of help that is not printed to a terminal. */
 const HELP_WIDTH = 80
 const SEE_HELP = 'Run mcp-host --help for a list of commands.'
 

@@ -27,7 +27,6 @@ export interface PluginHost extends KernelHost<PublishedSlots, McpRoute>, McpPlu
 /** The argument of `setup` with deprecated names, for one more version. */
 type SetupHost = WithOldNames<PluginHost, InternalKernelHost<Slots, Services, McpRoute> & InternalMcpPluginHost>
 
-/** What plugins of this host declare in addition. */
 interface HostDeclarations<Options, Filled> {
   /** For `testHost`, if the plugin provides `user`: the same options with a test issuer. */
   underTest?(options: Options): Promise<UnderTest<Options>>

@@ -15,7 +15,6 @@ function nameOf(document: string): string {
   return name.replace(/^-+|-+$/g, '') || 'api'
 }
 
-/** Describes the served tools, and the options that the other operations require. */
 function describeTools({ tools, operations, blocked }: Survey, at: string): string[] {
   const served = tools.filter(({ requires }) => requires === undefined).length
   const omitted = new Map<string, number>()

@@ -108,7 +108,6 @@ export function readUser(
 /** A fake user; default `tester` without scopes and roles. `claims` override other keys. */
 export type TestUser = Partial<Pick<User, 'subject' | 'clientId' | 'scopes' | 'roles' | 'claims'>>
 
-/** The options of an authentication plugin, with a test issuer. */
 export interface UnderTest<Options> {
   readonly options: Options
   /** Issues a token for a resource. `lifetime` in seconds. */

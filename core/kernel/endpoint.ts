@@ -76,7 +76,6 @@ export interface Endpoint {
   readonly page?: Handler
 }
 
-/** A Koa application or middleware for a fixed path. */
 export type MountedApp = Koa | HostMiddleware
 export type MountSettings = Pick<Endpoint, 'public' | 'cors'>
 

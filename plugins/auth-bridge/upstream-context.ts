@@ -2,7 +2,6 @@
 import { type CallContext, ToolError, type User } from '../../core/index.ts'
 import type { Call, McpRoute } from '../../core/plugin.ts'
 
-/** The token that a tool requests from the identity provider. */
 export interface UpstreamTokenRequest {
   /** Scopes, separated by spaces. Default: those of the caller's login. */
   readonly scope?: string

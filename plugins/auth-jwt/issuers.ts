@@ -198,7 +198,6 @@ const ALGORITHM = 'ES256'
 const CLAIMS = { scopes: 'scope', roles: 'roles', subject: 'sub', clientId: 'client_id', audience: 'aud' }
 
 export interface OwnIssuer extends Issuer {
-  /** Distinguishes the servers of one plugin in cache keys. */
   readonly cacheKey: string
 }
 

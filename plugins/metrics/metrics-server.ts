@@ -10,7 +10,6 @@ import type { Exposition } from './exposition.ts'
 const METRICS_PATH = '/metrics'
 
 export const MAX_CONNECTIONS = 64
-/** Maximum unauthenticated connections per address. */
 export const MAX_PER_ADDRESS = 8
 /** Milliseconds. */
 const TIMEOUTS = { requestTimeout: 5_000, keepAliveTimeout: 5_000, writeTimeout: 10_000 }

@@ -117,7 +117,6 @@ const SESSION_BUCKETS = [1, 10, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_80
 const SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60]
 const BYTES = [256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216]
 
-/** Returns the buckets for the unit at the end of a metric's name. */
 export function bucketsFor(name: string): readonly number[] {
   if (name === 'mcp_server_session_duration_seconds') return SESSION_BUCKETS
   return name.endsWith('_bytes') ? BYTES : SECONDS

@@ -17,7 +17,6 @@ export type Counter = (key: string) => Tally | Promise<Tally | undefined>
 export type CreateCounter = (name: string, rate: Rate) => Counter
 
 export const MAX_CALLERS = 100_000
-/** Number of shared counters for further callers. */
 const SHARED_COUNTERS = 4_096
 /** Interval of the removal of ended windows, milliseconds. */
 const SWEEP_INTERVAL = 1_000

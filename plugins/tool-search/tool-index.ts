@@ -75,7 +75,6 @@ export interface ToolIndex {
   search(query: string, limit: number): ToolItem[]
 }
 
-/** Indexes tools, which are sorted by name, in chunks. */
 export async function createToolIndex(tools: readonly ToolItem[]): Promise<ToolIndex> {
   const index = new MiniSearch<ReturnType<typeof documentOf>>({
     fields: Object.keys(BOOST),

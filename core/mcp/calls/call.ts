@@ -98,7 +98,6 @@ export interface ClientRequest {
   readonly send: (message: string) => void
 }
 
-/** Sends a request to the client and resolves with its result. */
 export interface RequestSender {
   request(request: ClientRequest): Promise<unknown>
 }

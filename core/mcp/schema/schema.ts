@@ -214,7 +214,6 @@ function compileJsonSchema(schema: JsonSchema, role: SchemaRole): (value: unknow
   }
 }
 
-/** Maximum entries of a value that gets all its errors. */
 const SMALL = 1_000
 /** Maximum characters: `allErrors` applies `pattern` even if `maxLength` failed. */
 const SMALL_TEXT = 4_096

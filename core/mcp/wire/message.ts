@@ -138,7 +138,6 @@ interface ResultType {
 export const resultTypeOf = (value: unknown): ResultType | undefined =>
   typeof value === 'object' && value !== null ? (value as { [RESULT_TYPE]?: ResultType })[RESULT_TYPE] : undefined
 
-/** A result that is serialized once for many responses. */
 export class SerializedResult {
   readonly json: string
   #bytes: Buffer | undefined

@@ -122,7 +122,6 @@ export interface BlobResourceContents {
   _meta?: Meta
 }
 export type ResourceContents = TextResourceContents | BlobResourceContents
-/** A link to a resource that the client can read. */
 export interface ResourceLink extends Annotated {
   type: 'resource_link'
   uri: string

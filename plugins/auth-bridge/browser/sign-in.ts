@@ -205,7 +205,6 @@ export function refusePeople(ctx: HostContext, { pages }: Bridge): void {
   sendPage(ctx, pages.message({ title: 'Too many requests', text, isError: true }), 429)
 }
 
-/** Provides sign-in for pages of other plugins. */
 export function pagesOf(getBridge: () => Promise<{ readonly bridge: Bridge }>, clock: Clock) {
   const mayStart = createAddressLimit(MAX_SIGN_INS, clock)
   const mayUse = createLimit(MAX_SIGN_INS, clock)

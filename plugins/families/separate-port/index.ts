@@ -33,7 +33,6 @@ export function checkToken({ config, report }: InternalHost, code: string, token
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
-/** Returns a check whether headers contain a bearer token. */
 export function createTokenCheck(token: string): (headers: IncomingHttpHeaders) => boolean {
   const expected = digest(token)
   return ({ authorization = '' }) => {
