@@ -50,7 +50,7 @@ export interface Services extends AccessServices, Outbound {
   /** The items of a toolset; empty for an unknown name. */
   itemsIn(toolset: string): readonly CatalogItem[]
   /** The config path and the state of an upstream server or document, by its toolset. Undefined for other toolsets. */
-  sourceOf(toolset: string): Pick<ProvidedSource, 'at' | 'describe'> | undefined
+  sourceOf(toolset: string): Pick<ProvidedSource, 'at' | 'describe' | 'isLate'> | undefined
   readonly sessions: SessionRegistry
   readonly streams: SessionStreams
   /** Change notifications for clients of a route; for `subscriptions/listen`. */

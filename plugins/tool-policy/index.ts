@@ -5,7 +5,7 @@ import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { type AuthorizeRule, type CatalogItem, type Route, StartError } from '../../core/plugin.ts'
 import { requestIdIn } from '../../core/transport.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
-import { lint } from './lint.ts'
+import { checkReloadedRules, lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
 import { compilePolicy, createGrantReader, denialFor, type Path, type Report, type Requirement } from './requirement.ts'
 import { createRouteAccess, logShadow, type RouteAccess } from './route-access.ts'
@@ -107,7 +107,12 @@ function lintNow(compiled: Compiled, host: InternalHost) {
   lint({ host, services: host.services, rules, access, routeScopes, options })
 }
 
+/** Hosts by options: `onReload` receives the options of the new host. */
+const hostOf = new WeakMap<object, InternalHost>()
+
 function setup(host: InternalHost, options: FilledToolPolicy) {
+  hostOf.set(options, host)
+  const matched = new Set<string>()
   let now = compile(options, host, (why, at) => host.report(new StartError('MH2720', why, { at })))
   const on = (route: Route) => accessOn(now, host, route)
   host.provide('access', {
@@ -133,6 +138,8 @@ function setup(host: InternalHost, options: FilledToolPolicy) {
   host.onReady(() => lintNow(now, host))
   host.onReload<FilledToolPolicy>(changed => {
     const next = compile(changed, host, refuse)
+    const nextHost = hostOf.get(changed)
+    if (nextHost) checkReloadedRules({ host, rules: now.rules }, { host: nextHost, rules: next.rules }, matched)
     // Shadow rules are logged only if there was one at startup.
     if (next.hasShadow && !hasShadow) return undefined
     for (const route of host.routes) accessOn(next, host, route)

@@ -3,7 +3,7 @@
 import { matchesGlob } from '../../core/auth.ts'
 import { type InternalHost, nearest, type Services } from '../../core/internal.ts'
 import { type CatalogItem, type McpRoute, type Route, StartError } from '../../core/plugin.ts'
-import { fits, type Rule, type Rules, skillFoldersOf } from './item-rules.ts'
+import { fits, type Rule, type Rules, ruleOf, skillFoldersOf } from './item-rules.ts'
 import type { DetailedRule, Policy, ToolPolicyOptions } from './options.ts'
 import type { RouteAccess } from './route-access.ts'
 
@@ -35,6 +35,39 @@ function lintRules({ host, services, rules }: LintSubject, items: readonly Catal
     const found = new StartError('MH2721', what, { at: [...host.config.at, 'rules', rule.key] })
     if (rule.ofSkills && hasSkills) host.report(found)
     else host.report(found, 'warning')
+  }
+}
+
+const reachableItems = ({ routes, services }: InternalHost) => routes.flatMap(route => services.reachableItemsOf(route))
+
+type Version = Pick<LintSubject, 'host' | 'rules'>
+
+/**
+ * Throws a StartError if a rule that is new or matched before (`matched`: keys) matches nothing, and an item is new or loses
+ * a rule: it may be the one that the rule restricts.
+ */
+export function checkReloadedRules(now: Version, { host, rules }: Version, matched: Set<string>): void {
+  const idOf = ({ kind, key }: CatalogItem) => `${kind} ${key}`
+  const isIn = ({ list }: Rules, rule: Rule) => list.some(({ key }) => key === rule.key)
+  const before = reachableItems(now.host)
+  for (const rule of now.rules.list) if (before.some(item => fits(rule, item))) matched.add(rule.key)
+  // Upstream servers and documents at a URL keep the items that they have now.
+  const late = host.routes.flatMap(({ toolsets }) => toolsets).filter(name => host.services.sourceOf(name)?.isLate)
+  const after = [...reachableItems(host), ...late.flatMap(name => now.host.services.itemsIn(name))]
+  const known = new Set(before.map(idOf))
+  const removed = now.rules.list.filter(rule => rule.mode === 'enforce' && !isIn(rules, rule))
+  const losing = after.find(item => known.has(idOf(item)) && removed.some(rule => fits(rule, item)))
+  for (const rule of rules.list) {
+    const hasMatched = matched.has(rule.key)
+    if (rule.mode === 'shadow' || (isIn(now.rules, rule) && !hasMatched)) continue
+    if (after.some(item => fits(rule, item))) continue
+    const isExact = !rule.glob.includes('*') && host.services.hasStaticItems()
+    const isRisk = (item: CatalogItem) => hasMatched || (isExact && !ruleOf(item, rules, undefined).enforced)
+    const item = losing ?? after.find(one => !known.has(idOf(one)) && one.kind === rule.kind && isRisk(one))
+    if (!item) continue
+    const risk = `${item.kind.slice(0, -1)} "${item.key}" ${item === losing ? 'would lose a rule' : 'is new'}`
+    const what = `the rule matches nothing, and ${risk}; correct the key, or remove the rule if its item no longer exists`
+    throw new StartError('MH2721', what, { at: [...now.host.config.at, 'rules', rule.key] })
   }
 }
 
@@ -169,7 +202,7 @@ function lintShadow({ host, rules, access }: LintSubject, items: Items) {
 export function lint(subject: LintSubject): void {
   const { host, services } = subject
   const items = new Map<McpRoute, readonly CatalogItem[]>(host.routes.map(route => [route, services.itemsOf(route)]))
-  const reachable = host.routes.flatMap(route => services.reachableItemsOf(route))
+  const reachable = reachableItems(host)
   lintRules(subject, reachable)
   if (host.config.purpose === 'inspect') lintPolicies(subject, reachable)
   for (const [route, list] of items) {
