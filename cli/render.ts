@@ -51,7 +51,6 @@ function codeFrame({ file, line, path = '' }: SourceLocation & { readonly path?:
   }
 }
 
-/** Adds code frames to the text of a ConfigError at a terminal. */
 export function withFrames(error: unknown, text: string, { isTTY }: CommandOutput): string {
   if (!(error instanceof ConfigError) || isTTY !== true) return text
   const [only] = error.problems

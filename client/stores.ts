@@ -80,6 +80,7 @@ export type LoginLease =
       wait(signal: AbortSignal): Promise<boolean>
     }
 
+/** A token cache in memory: logins end with the process. */
 export function createMemoryTokenCache(): TokenCache {
   const containers = new Map<string, TokenContainer>()
   return {

@@ -41,13 +41,11 @@ export interface Outbound {
 export interface Services extends AccessServices, Outbound {
   slot<Name extends keyof Slots>(name: Name, route: Route): Slots[Name]
   readonly runtime: RuntimeHost
-  /** The configured items of a route, without duplicates. */
   itemsOf(route: Route): readonly CatalogItem[]
   /** Like `itemsOf`, plus items that `configureSession` can add. For name checks and preparation at startup. */
   reachableItemsOf(route: Route): readonly CatalogItem[]
   /** False if items can be unknown at startup: of `configureSession`, or of plugins that load them later. */
   hasStaticItems(): boolean
-  /** The items of a toolset; empty for an unknown name. */
   itemsIn(toolset: string): readonly CatalogItem[]
   /** The config path and the state of an upstream server or document, by its toolset. Undefined for other toolsets. */
   sourceOf(toolset: string): Pick<ProvidedSource, 'at' | 'describe' | 'isLate'> | undefined

@@ -4,6 +4,7 @@ import { flag } from '../mcp/schema/schema-parts.ts'
 import { CLAIM_PATH_PATTERN } from '../mcp/units.ts'
 import { isObject } from '../mcp/wire/message.ts'
 
+/** The claims of a token. */
 export type Claims = Readonly<Record<string, unknown>>
 
 /** Claim paths: a claim name, or names joined by dots. Names can contain dots. */
@@ -108,6 +109,7 @@ export function readUser(
 /** A fake user; default `tester` without scopes and roles. `claims` override other keys. */
 export type TestUser = Partial<Pick<User, 'subject' | 'clientId' | 'scopes' | 'roles' | 'claims'>>
 
+/** The options of an authentication plugin, with a test issuer. */
 export interface UnderTest<Options> {
   readonly options: Options
   /** Issues a token for a resource. `lifetime` in seconds. */

@@ -66,6 +66,7 @@ export interface FilledSessionLimits extends FromJsonSchema<typeof sessions, tru
 /** Route keys of built-in plugins, which extend this type. */
 export interface BuiltInRouteKeys extends Record<never, never> {}
 
+/** The settings of one route. */
 export interface RouteSettings extends FromJsonSchema<typeof route>, BuiltInRouteKeys {
   /** The store of this route. Default: the config's. */
   store?: StoreSettings
@@ -76,6 +77,7 @@ type FilledRouteSettings = FromJsonSchema<typeof route, true> &
   BuiltInRouteKeys &
   Pick<RouteSettings, 'store' | 'plugins'>
 
+/** The complete config. */
 export interface Config extends BuiltInSections {
   /** Name and version that the server reports to clients. */
   server: ServerSettings

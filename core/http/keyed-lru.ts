@@ -39,7 +39,6 @@ export class KeyedLru<Value> {
     return entry?.value
   }
 
-  /** Adds a value for new keys, and returns the value. */
   add(keys: readonly Key[], value: Value): Value {
     let level = this.#root
     for (const key of keys.slice(0, -1)) level = getOrCreate(level as Map<Key, Level<Value>>, key, () => new Map())

@@ -42,6 +42,7 @@ export type HostContext = ParameterizedContext<RequestState> & {
   /** Parsed if the endpoint declares `body`. */
   readonly request: { readonly body?: unknown }
 }
+/** Koa middleware of this host. */
 export type HostMiddleware = Middleware<RequestState>
 
 type Handler = (ctx: HostContext) => void | Promise<void>

@@ -3,6 +3,7 @@
 /** All users, a policy, or all users with these scopes and roles. */
 export type AuthorizeRule = true | string | { scope?: string | string[]; role?: string | string[] }
 
+/** A configured path and its access rule. */
 export interface Route {
   /** The configured path, such as `/t/:category?`. */
   readonly path: string

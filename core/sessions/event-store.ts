@@ -208,7 +208,6 @@ export interface StreamLimits {
 /** The writer of streams that only one node can write. */
 const SOLE: StreamWriter = { epoch: 0, facts: '' }
 
-/** The names of a session's streams, by expiry. */
 const NAMES = 'streams'
 const NAMES_PER_READ = 1_000
 

@@ -133,7 +133,6 @@ export interface SessionUse {
   readonly ago: number
 }
 
-/** A session to end. The store names the holder. */
 export type Victim = Pick<SessionUse, 'digest' | 'holder'>
 
 /** Session data on a node besides the record. */

@@ -14,7 +14,6 @@ export interface PartitionState {
   /** Stores a record; undefined deletes it. */
   putRecord(key: string, record: RecordState | undefined): void
   scoreOf(set: string, member: string): number | undefined
-  /** The number of members with at least this score. */
   count(set: string, from: number): number
   putMember(set: string, member: string, score: number): void
   removeMember(set: string, member: string): void

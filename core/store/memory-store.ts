@@ -39,7 +39,6 @@ interface SortedSet {
 
 interface Log {
   messages: string[]
-  /** The number of the first message. */
   first: number
   bytes: number
   expires: number | undefined
@@ -287,6 +286,7 @@ class MemoryPartition implements PartitionState {
   }
 }
 
+/** Creates a store in the memory of this process. */
 export function createMemoryStore(settings: MemoryStoreSettings = {}): MemoryStore {
   const { now = Date.now, maxBytes = Number.POSITIVE_INFINITY, evicts = false } = settings
   const partitions = new Map<string, MemoryPartition>()

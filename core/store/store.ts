@@ -31,6 +31,7 @@ export interface Store {
 /** A part of a transaction. */
 export type Step = RecordStep | SetStep | LogStep
 
+/** Fields of a record. */
 export type Fields = Readonly<Record<string, string>>
 
 /**
@@ -125,6 +126,7 @@ export interface Found {
 /** A part of a read. */
 export type Query = RecordQuery | SetQuery | LogQuery
 
+/** Reads a record. */
 export interface RecordQuery {
   readonly record: string
 }
@@ -149,6 +151,7 @@ export interface LogQuery {
   readonly bytes?: number
 }
 
+/** A stored record. */
 export interface StoredRecord {
   readonly version: number
   readonly fields: Fields
@@ -165,6 +168,7 @@ export interface Members {
   readonly now: number
 }
 
+/** Messages of a log. */
 export interface LogPage {
   /** The number of the last message; `reset` counts as one. */
   readonly last: number

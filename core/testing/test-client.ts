@@ -13,6 +13,7 @@ import type {
 import { isHandshakeRevision, MODERN_REVISION, type Revision } from '../mcp/wire/revisions.ts'
 import { type Answers, type Ask, createResponder } from './answers.ts'
 
+/** Settings of a test client. */
 export interface ClientSettings {
   /** Default: the path of the first route. */
   route?: string

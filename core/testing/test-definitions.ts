@@ -20,6 +20,7 @@ type StructuredOf<Return> = Return extends { content: readonly unknown[] }
       ? Return
       : unknown
 
+/** The result of a tool, and effects of the call. */
 export interface ToolOutcome<Structured = unknown> extends RunEffects {
   readonly result: CallToolResult
   /** Undefined without structured content, and if the tool failed. */

@@ -79,7 +79,6 @@ export interface SkillFile {
 export interface Skill {
   readonly uri: string
   readonly frontMatter: FrontMatter
-  /** The path of its SKILL.md in names, from the skills folder on. */
   readonly names: readonly string[]
   readonly files: readonly SkillFile[]
 }

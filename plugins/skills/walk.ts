@@ -48,7 +48,6 @@ export function fileProblem(error: unknown): string {
 export const formatCount = (count: number): string => count.toLocaleString('en-US')
 
 export interface FoundFile {
-  /** The path in names, from the skills folder on. */
   readonly names: readonly string[]
   /** The path without links. */
   readonly path: string

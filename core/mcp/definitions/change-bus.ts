@@ -7,7 +7,6 @@ export type Change =
   /** An unknown number of changes was lost. */
   | { readonly kind: 'missed' }
 
-/** Delivers changes to listeners on this node or all nodes. */
 export interface ChangeBus {
   /** True if other nodes receive the same changes. */
   readonly shared?: boolean

@@ -6,6 +6,7 @@ import { didYouMean } from '../nearest.ts'
 import { isObject } from '../wire/message.ts'
 import type { Revision } from '../wire/revisions.ts'
 
+/** A route with its MCP settings. */
 export interface McpRoute extends Route {
   readonly stateless: boolean
   readonly listen: boolean

@@ -21,6 +21,7 @@ export const LISTEN_FILTERS: ReadonlySet<string> = new Set([...Object.keys(LIST_
 
 /** Severities of RFC 5424, least severe first. */
 export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
+/** One of LOG_LEVELS. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export type RequestId = string | number
@@ -28,6 +29,7 @@ export type RequestId = string | number
 export type ProgressToken = string | number
 /** The value of `_meta`. */
 export type Meta = Record<string, unknown>
+/** A JSON object. */
 export type JsonObject = Record<string, unknown>
 /** Draft 2020-12 unless `$schema` is draft-07. */
 export type JsonSchema = JsonObject
@@ -121,6 +123,7 @@ export interface BlobResourceContents {
   blob: string
   _meta?: Meta
 }
+/** Text or binary resource contents. */
 export type ResourceContents = TextResourceContents | BlobResourceContents
 export interface ResourceLink extends Annotated {
   type: 'resource_link'
@@ -151,6 +154,7 @@ export interface ReadResourceResult {
   contents: ResourceContents[]
   _meta?: Meta
 }
+/** A message of a prompt. */
 export interface PromptMessage {
   role: Role
   content: ContentBlock

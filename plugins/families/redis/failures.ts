@@ -7,7 +7,6 @@ export interface Refusal {
   readonly code: string
   readonly commands?: string
   readonly text: string
-  /** Advice for the log and startup errors. */
   readonly fix: string
   /** True if startup fails, because the error is permanent. */
   readonly isPermanent: boolean

@@ -31,7 +31,6 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return reply
 `)
 
-/** KEYS: nodes. ARGV: own entry. */
 export const LEAVE_KEYS = redisScript(`return redis.call('ZREM', KEYS[1], ARGV[1])`)
 
 /** Keys of versions before the store, which this version does not read. */
