@@ -90,7 +90,6 @@ export const isCode = (file: string): boolean => !Object.hasOwn(EDITORS, extname
 const at = (value: unknown, ...keys: string[]): unknown =>
   keys.reduce((found, key) => (isObject(found) && Object.hasOwn(found, key) ? found[key] : undefined), value)
 
-/** Finds a toolset of this name in the config. Returns the path of its key. */
 export const findToolset = (config: unknown, name: string): string | undefined =>
   [['toolsets'], ['plugins', 'openapi', 'documents'], ['plugins', 'upstream', 'servers']]
     .find(keys => at(config, ...keys, name) !== undefined)

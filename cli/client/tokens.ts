@@ -27,7 +27,6 @@ function describe(cached: CachedLogin, login: Login | undefined, now: number) {
   const { hasAccessToken, hasRefreshToken, error } = cached
   const end = expiresAt(cached)
   const expired = hasAccessToken && isExpired(cached, now)
-  // A client credentials grant can be repeated without a user.
   const refreshable = hasRefreshToken || (hasAccessToken && login?.grant === 'client_credentials')
   return {
     server: serverUrl,

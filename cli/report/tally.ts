@@ -105,7 +105,8 @@ export class Tally {
     this.#until = Math.max(this.#until, at)
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + weight)
     // Printable text contains no line breaks, so they can separate the parts.
-    if (error !== undefined) this.#causes.count(`${by ?? ''}\n${error}\n${reason ?? ''}`, weight)
+    const cause = error ?? (reason === undefined ? undefined : outcome)
+    if (cause !== undefined) this.#causes.count(`${by ?? ''}\n${cause}\n${reason ?? ''}`, weight)
     if (user !== undefined) this.#users.add(user)
     if (user !== undefined && outcome === 'refused') this.#refused.count(`${user}\n${error ?? ''}`, weight)
     if (client !== undefined) this.#clients.add(client)

@@ -43,7 +43,6 @@ const ENDED_LIFETIME = 3_600_000
 const ENDED_LIFETIME_ON_HOST = 600_000
 /** Bytes of a session besides its opening request: client data, which follows, and overhead. */
 const SESSION_COST = 2 * MAX_CLIENT_FACT + 2_000
-/** Share of the space of a store that the sessions of one owner can use. */
 const OWNER_SHARE = 0.2
 /** Milliseconds after an outage for which other nodes can still restore sessions. */
 const RECOVERY_TIME = 10_000

@@ -41,7 +41,7 @@ export function formatJson(record: CallRecord, { slow, sample }: LineFlags): str
     outcome,
     error: error?.kind,
     by: record.refusedBy,
-    reason: error?.reason,
+    reason: error?.reason ?? upstream?.failure,
     ms: round(record.milliseconds),
     upstream: upstream?.name,
     upstreamTool: upstream?.tool,
@@ -66,7 +66,8 @@ export function formatJson(record: CallRecord, { slow, sample }: LineFlags): str
 
 /** Columns: time, duration, outcome, route, request, user. */
 export function formatText(record: CallRecord, { slow }: LineFlags): string {
-  const { client, error, http, item, method, refusedBy } = record
+  const { client, error, http, item, method, refusedBy, upstream } = record
+  const reason = error?.reason ?? upstream?.failure
   const parts = [
     formatTime(record.at),
     `${round(record.milliseconds)} ms`.padStart(11),
@@ -77,7 +78,7 @@ export function formatText(record: CallRecord, { slow }: LineFlags): string {
     // Quoted, so that a value cannot look like another column.
     client && JSON.stringify(`${client.name} ${client.version}`.trim()),
     refusedBy && `refused by ${refusedBy}`,
-    error?.reason && JSON.stringify(plainText(error.reason, MAX_REASON_LENGTH)),
+    reason && JSON.stringify(plainText(reason, MAX_REASON_LENGTH)),
     slow && 'SLOW',
   ]
   return `${parts.filter(Boolean).join('  ')}\n`

@@ -49,6 +49,7 @@ export const isSessionEnd = ({ outcome, http, session }: Pick<CallRecord, 'outco
 
 export function entryOf(record: CallRecord, settings: EntrySettings): string {
   const { call, at, outcome, error, http, item, client, upstream } = record
+  const reason = error?.reason ?? upstream?.failure
   const user = settings.clear ? call?.user : undefined
   const name = nameOf(record, settings)
   const picked = item?.kind === 'tools' && name !== undefined ? settings.arguments.get(name) : undefined
@@ -58,7 +59,7 @@ export function entryOf(record: CallRecord, settings: EntrySettings): string {
     outcome,
     error: error?.kind,
     by: record.refusedBy,
-    reason: error?.reason === undefined ? undefined : plainText(error.reason, MAX_LENGTH),
+    reason: reason && plainText(reason, MAX_LENGTH),
     route: record.route,
     method: record.method,
     kind: item?.kind,

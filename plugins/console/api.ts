@@ -425,7 +425,7 @@ export interface CallRow {
   /** Requests to the client during the call, such as `elicitation/create`. */
   readonly asked?: readonly string[]
   /** The request to an upstream server or API: the toolset, the name of the tool there, and the duration in milliseconds. */
-  readonly upstream?: { readonly name: string; readonly tool?: string; readonly ms: number }
+  readonly upstream?: { readonly name: string; readonly tool?: string; readonly ms: number; readonly failure?: string }
   readonly error?: CallError
   /** Measured for up to 50 requests per second, while a page is open. */
   readonly stages?: readonly Stage[]

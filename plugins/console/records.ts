@@ -67,6 +67,7 @@ function rowOf(record: CallRecord, outcome: CallRow['outcome'], seq: number, nod
         name: upstream.name,
         ...(upstream.tool !== undefined && { tool: truncate(upstream.tool) }),
         ms: round(upstream.milliseconds),
+        ...(upstream.failure !== undefined && { failure: upstream.failure }),
       },
     }),
     ...(error && {
@@ -86,7 +87,12 @@ function rowOf(record: CallRecord, outcome: CallRow['outcome'], seq: number, nod
 const sizeOf = ({ name = '', requestId = '', client, oauthClient = '', upstream, error, stages }: CallRow): number =>
   ROW_BYTES +
   STAGE_BYTES * (stages?.length ?? 0) +
-  2 * (name.length + requestId.length + oauthClient.length + (upstream?.tool?.length ?? 0)) +
+  2 *
+    (name.length +
+      requestId.length +
+      oauthClient.length +
+      (upstream?.tool?.length ?? 0) +
+      (upstream?.failure?.length ?? 0)) +
   2 * ((error?.message.length ?? 0) + (error?.reason?.length ?? 0)) +
   2 * ((client?.name.length ?? 0) + (client?.version.length ?? 0))
 

@@ -212,3 +212,13 @@ export function toToolResult(response: ReceivedResponse, facts: ResponseFacts): 
   if (decoded === undefined) return binaryResult(response, isText(type) ? '' : type, facts)
   return textResult(decoded, type, response, facts)
 }
+
+/** Returns the status or cause of a failed call, for logs: neither arguments nor content of the API. */
+export function failureOf(failed: unknown): string | undefined {
+  const [first] = isObject(failed) && Array.isArray(failed['content']) ? failed['content'] : []
+  const message: unknown = failed instanceof Error ? failed.message : Object(first).text
+  const [own] = /^(?:HTTP \d|The (?:API|host|response) )[^:\n]*/.exec(String(message)) ?? []
+  return own?.split('. ', 1)[0]?.replace(/\.$/, '').slice(0, MAX_FAILURE)
+}
+
+const MAX_FAILURE = 120

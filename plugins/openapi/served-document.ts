@@ -23,6 +23,7 @@ import type { ReadDocument } from './read-api.ts'
 import { readDocument } from './read-document.ts'
 import type { ApiTool } from './read-tool.ts'
 import { createRequester, type Requester } from './request.ts'
+import { failureOf } from './response.ts'
 import { isRestricting } from './select.ts'
 import { createTrust } from './servers.ts'
 
@@ -165,7 +166,9 @@ export class ServedDocument {
       log,
     })
     const request: SendRequest = (operation, args, ctx) =>
-      this.#record(callOf(ctx), { name: this.#name, tool: operation.id }, () => requester(operation, args, ctx))
+      this.#record(callOf(ctx), { name: this.#name, tool: operation.id, failureOf }, () =>
+        requester(operation, args, ctx),
+      )
     if (this.#requester) this.#retire(this.#requester, source)
     this.#requester = requester
     this.#read = read

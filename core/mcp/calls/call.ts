@@ -154,7 +154,7 @@ export type Next = () => Promise<object>
 const NO_META: Meta = Object.freeze({})
 
 /** The request of a call to an upstream server or API: its toolset, the name of the tool there, and the duration. */
-export type UpstreamNote = { readonly name: string; readonly tool: string | undefined; readonly milliseconds: number }
+export type UpstreamNote = Readonly<{ name: string; tool: string | undefined; failure?: string; milliseconds: number }>
 
 interface CallNotes {
   response: EncodedResponse | undefined

@@ -63,7 +63,12 @@ function outcomeOf(result: object | undefined): string {
 /** Runs the request of a call to an upstream server or API, and records it. */
 export type RecordUpstreamCall = <Result extends object | undefined>(
   call: Call | undefined,
-  about: { readonly name: string; readonly tool?: unknown },
+  about: {
+    readonly name: string
+    readonly tool?: unknown
+    /** Describes an error, or a result with `isError`, for the log: without arguments and content of the server. */
+    readonly failureOf?: (failed: unknown) => string | undefined
+  },
   send: () => Promise<Result>,
 ) => Promise<Result>
 
@@ -80,16 +85,22 @@ export const upstreamCallsOf = ({ share, metrics, clock }: InternalHost): Record
       help: 'Duration of calls to upstream servers and APIs.',
       labels: ['upstream'],
     })
-    return async (call, { name, tool }, send) => {
+    return async (call, { name, tool, failureOf }, send) => {
       const startedAt = clock.monotonic()
       let outcome = 'error'
+      let failure: string | undefined
       try {
         const result = await send()
         outcome = outcomeOf(result)
+        if (outcome === 'tool_error') failure = failureOf?.(result)
         return result
+      } catch (error) {
+        failure = failureOf?.(error)
+        throw error
       } finally {
         const milliseconds = clock.monotonic() - startedAt
-        if (call) call.notes.upstream = { name, tool: typeof tool === 'string' ? tool : undefined, milliseconds }
+        const ownName = typeof tool === 'string' ? tool : undefined
+        if (call) call.notes.upstream = { name, tool: ownName, ...(failure !== undefined && { failure }), milliseconds }
         count(1, { upstream: name, outcome })
         measure(milliseconds / 1_000, { upstream: name })
       }

@@ -242,7 +242,8 @@ describe('Tools of an OpenAPI document', () => {
     await host.close({ grace: 0 })
     const lines = await linesIn(join(folder, 'audit.jsonl'))
     const [line] = lines.filter(({ name }) => name === 'listOrders')
-    expect(line).to.include({ outcome: 'tool_error', upstream: 'shop', upstreamTool: 'listOrders' })
+    const reason = 'HTTP 500 Internal Server Error'
+    expect(line).to.include({ outcome: 'tool_error', reason, upstream: 'shop', upstreamTool: 'listOrders' })
     expect(line?.['upstreamMs']).to.be.a('number')
     expect(JSON.stringify(lines)).not.to.include('the-real-key')
   })

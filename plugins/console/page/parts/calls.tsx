@@ -98,6 +98,7 @@ export function CallDetails({ call }: { readonly call: CallRow }) {
                 ['Upstream', upstream.name],
                 ['Upstream tool', upstream.tool],
                 ['Upstream duration', milliseconds(upstream.ms)],
+                ['Upstream failure', upstream.failure],
               ] as const)
             : []),
           ['User', call.user ?? 'anonymous'],
