@@ -113,6 +113,13 @@ describe('a report on an access log', () => {
     expect(report.causesNotListed).to.equal(1)
   })
 
+  it('prints failed calls to APIs by status', () => {
+    const failed = callLine('2026-11-20T10:00:00.000Z', { outcome: 'tool_error', reason: 'HTTP 500', upstream: 'shop' })
+    expect(reportOn([failed, callLine('2026-11-20T10:00:00.000Z', { outcome: 'tool_error' })]).causes).to.deep.equal([
+      { by: undefined, error: 'tool_error', reason: 'HTTP 500', count: 1 },
+    ])
+  })
+
   it('counts users, clients and sessions: exactly if there are few, otherwise approximately', () => {
     const at = '2026-11-20T10:00:00.000Z'
     const report = reportOn(
