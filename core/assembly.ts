@@ -64,7 +64,6 @@ export interface ServiceParts {
   readonly outbound: Outbound
   readonly registrations: Pick<KernelRegistrations, 'authenticators'>
   readonly problemsOf: ProblemsOf
-  /** The fix for a tool key that no plugin, or no plugin of a route, reads. */
   readonly fixForKey: (toolKey: string, path?: string) => string
 }
 

@@ -116,7 +116,8 @@ async function discover(connection: BaseConnection, signal: AbortSignal): Promis
     const result = await connection.request('server/discover', {}, { timeout: 0, maxTime: 0, signal })
     const versions = Array.isArray(result['supportedVersions']) ? result['supportedVersions'] : []
     const revision = versions.find(isModernRevision)
-    if (revision === undefined) return false
+    // `initialize` can have succeeded in the same turn.
+    if (revision === undefined || signal.aborted) return false
     applyServerInfo(connection, result, revision)
     return true
   } catch (error) {
@@ -159,7 +160,7 @@ async function negotiate(connection: BaseConnection, options: ConnectOptions, si
       throw new RemoteError('invalid', `the server does not support protocol version ${revision}`)
     await initialize(connection, options, signal, probing).catch(async error => {
       // A modern server that started slowly responds to the probe late, and refuses `initialize`.
-      if (!(await probed())) throw error
+      if (!(await probed().catch(() => false))) throw error
     })
   } finally {
     probing.abort()

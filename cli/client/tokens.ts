@@ -142,7 +142,6 @@ export const logoutCommand = defineCommand({
   },
 })
 
-/** A bound token is useless without the key, which stays with the login. */
 const BOUND_FIX =
   'this token is bound to a key (DPoP), so servers refuse it as a bearer token; use `mcp-host call`, `list` or `proxy`'
 

@@ -32,7 +32,6 @@ function readKeys(pressed: (key: string) => void): () => void {
   }
 }
 
-/** Returns the folder of the config file, or the working directory if there is no config file. */
 function findConfig(config: string | undefined, cwd: string): { readonly folder: string; readonly exists: boolean } {
   if (config !== undefined) return { folder: dirname(resolve(cwd, config)), exists: existsSync(resolve(cwd, config)) }
   for (let folder = cwd; ; folder = dirname(folder)) {

@@ -5,7 +5,7 @@ import { isLoopback, type ResolvedHttp } from '../http/guard.ts'
 import { covers, fill, formsOf, parsePattern, rankOf } from '../http/path-pattern.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { ServedEndpoint } from '../kernel/pipeline.ts'
-import type { Provides, SuggestPlugin } from '../kernel/plugin-plan.ts'
+import { type Provides, providesTo, type SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
 import type { KernelRegistrations, Registration } from '../kernel/set-up.ts'
 import { describeToolset } from '../mcp/definitions/catalog.ts'
@@ -39,9 +39,10 @@ export function checkAuthorizeHooks(
   report: Report,
 ): void {
   for (const { path, authorize } of routes) {
-    const covers = ({ instance }: Registration<unknown>) => instance.routes.some(route => route.path === path)
-    const plugin = authenticators.find(covers)?.instance.name
-    if (authorize === undefined || plugin === undefined || middleware.authorize.some(covers)) continue
+    const isOn = ({ instance }: Registration<unknown>) => instance.routes.some(route => route.path === path)
+    const plugin = authenticators.find(isOn)?.instance.name
+    const enforcers = middleware.authorize.filter(({ instance }) => providesTo(instance.plugin, 'authorize'))
+    if (authorize === undefined || plugin === undefined || enforcers.some(isOn)) continue
     const why = `plugins.${plugin} does not enforce it: call host.authorize(authorizeRoute(host)) in its setup`
     report(new StartError('MH1211', why, { at: ['routes', path, 'authorize'] }))
   }

@@ -20,7 +20,6 @@ export function createDefinitionCheck(toolKeys: DeclaredKeys['toolKeys']): FindP
     try {
       return validateValue(value, schema, [])
     } catch (error) {
-      // Finds the key whose schema is invalid.
       for (const [name, { value: ofKey, plugin }] of toolKeys) {
         validateValue(undefined, ofKey, ['plugins', plugin], `the schema of the tool key "${name}"`)
       }

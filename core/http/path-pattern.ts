@@ -47,7 +47,6 @@ export function formsOf(pattern: Pattern): Array<{ readonly pattern: Pattern; re
   return [full, { pattern: pattern.filter(({ optional }) => !optional), shortened: true }]
 }
 
-/** Patterns of the same shape match the same paths. */
 export const shapeOf = (pattern: Pattern): string =>
   `/${pattern.map(({ text, parameter }) => (parameter === undefined ? text : '{}')).join('/')}`
 

@@ -46,7 +46,6 @@ export interface RunSettings {
   /** Members of `ctx` from plugins. Default: their values on routes without the plugin. */
   context?: Partial<BuiltInContext> & Readonly<Record<string, unknown>>
   signal?: AbortSignal
-  /** Called for each progress report, for example to cancel. */
   onProgress?: (report: RunEffects['progress'][number]) => void
 }
 

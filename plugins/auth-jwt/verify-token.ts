@@ -117,7 +117,8 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
     const { header, claims } = parsed
     const issuer = issuerOf(claims, own)
     if (!issuer) {
-      const names = { issuer: String(claims['iss'] ?? ''), issuers: [...issuers.keys(), ...(own ? [own.name] : [])] }
+      const issuer = typeof claims['iss'] === 'string' ? claims['iss'] : ''
+      const names = { issuer, issuers: [...issuers.keys(), ...(own ? [own.name] : [])] }
       return { refused: 'the token is from another issuer', ...names, foreign: true }
     }
     const problem = headerProblem(header, issuer)

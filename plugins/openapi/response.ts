@@ -114,7 +114,8 @@ function textResult(body: string, type: string, response: ReceivedResponse, fact
   // Some APIs declare the wrong type for JSON.
   if ((isJson || type === 'text/html') && isPromised && attempt(() => JSON.parse(plain)) === undefined) {
     const what = `The API returned ${isJson ? 'invalid JSON' : type}; its document promises ${accepts.join(', ')}.`
-    return { content: [text(what), ...content], isError: true }
+    const hint = facts.operation.method === 'get' ? '' : ' It may have executed the request.'
+    return failure([`${what}${hint}`, createExcerpt(response, facts) ?? ''].join('\n'))
   }
   if (isJson) content.push(text('The response is declared as JSON, but is not valid JSON or is nested too deeply.'))
   const next = findNextPage(response.headers, undefined, facts.operation, facts.query)

@@ -46,13 +46,15 @@ export const unmatchedFilters = (candidates: readonly Candidate[], source: Sourc
     })
   })
 
-/** Returns the key of an operation in `overrides`: its operationId, or its method and path. */
-export const findOverrideKey = (candidate: Candidate, { overrides = {} }: Source): string | undefined =>
-  candidateNames(candidate).find(name => Object.hasOwn(overrides, name))
-
 /** True if an override limits what callers can do with its operation. */
 export const isRestricting = ({ access, arguments: args = {} }: Override = {}): boolean =>
   access !== undefined || Object.values(args).some(one => 'value' in one)
+
+/** Returns the key of an operation in `overrides`: its operationId, or its method and path. With both, one that restricts it. */
+export function findOverrideKey(candidate: Candidate, { overrides = {} }: Source): string | undefined {
+  const keys = candidateNames(candidate).filter(name => Object.hasOwn(overrides, name))
+  return keys.find(key => isRestricting(overrides[key])) ?? keys[0]
+}
 
 /** Returns keys of `overrides` that match no operation. */
 export function unknownOverrides(candidates: readonly Candidate[], { overrides = {} }: Source): string[] {

@@ -18,6 +18,7 @@ import { defaultId } from './api.ts'
 import { findCredentialErrors, planCredentials } from './credentials.ts'
 import { defineApiResource, defineApiTool, type SendRequest } from './define-items.ts'
 import { createLoad } from './document/load.ts'
+import type { Operation } from './operation.ts'
 import type { Source } from './options.ts'
 import type { ReadDocument } from './read-api.ts'
 import { readDocument } from './read-document.ts'
@@ -48,6 +49,8 @@ export class ServedDocument {
   /** The options and the document of the served version. */
   #defined: Source | undefined
   #read: ReadDocument | undefined
+  /** The last name and override of each operation that was served. */
+  readonly #known = new Map<string, { readonly name: string; readonly override: string }>()
   #served: ServedToolset | undefined
   #requester: Requester | undefined
   /** Tools without credentials. */
@@ -173,6 +176,8 @@ export class ServedDocument {
     this.#requester = requester
     this.#read = read
     this.#defined = source
+    for (const { name, override = '', operation } of read.tools)
+      this.#known.set(identityOf(operation), { name, override })
     const uncallable = read.tools.filter(({ operation }) => plan.reasonFor(operation) !== undefined)
     this.#left = uncallable
     if (uncallable.length > 0) {
@@ -221,10 +226,10 @@ export class ServedDocument {
   /** Throws a StartError if an operation loses `access` or a fixed argument of its override or, without a reload, rules for its name. */
   checkRestrictions({ tools, unknownKeys }: ReadDocument, reloaded?: Source): void {
     const { overrides = {} } = reloaded ?? this.#source
-    for (const { name, override = '', operation } of this.#read?.tools ?? []) {
-      const key = defaultId(operation)
-      const now = tools.find(one => defaultId(one.operation) === key)
+    for (const [identity, { name, override }] of this.#known) {
+      const now = tools.find(one => identityOf(one.operation) === identity)
       if (now && now.override !== override && isRestricting(overrides[override])) {
+        const key = defaultId(now.operation)
         const text = `${key} is now "${now.operation.id}" and would be served without this override; use the key "${key}"`
         throw this.#error('MH3403', ['overrides', override], text)
       }
@@ -286,7 +291,8 @@ export class ServedDocument {
     const isSame = isDeepStrictEqual(source, this.#source)
     if (!isSame) this.#source = source
     if (!read) {
-      if (!isSame) void this.refresh()
+      // Again if the previous reload could not apply its options.
+      if (this.#defined !== this.#source) void this.refresh()
       return
     }
     if (isSame && read.digest === this.#read?.digest) return
@@ -317,3 +323,7 @@ const limitList = (texts: readonly string[]): string[] =>
   texts.length <= MAX_REPORTED
     ? [...texts]
     : [...texts.slice(0, MAX_REPORTED), `${texts.length - MAX_REPORTED} more; run \`mcp-host openapi\` to see all`]
+
+/** Identifies an operation in all versions of a document: names of path parameters and servers can change. */
+const identityOf = ({ method, path, baseUrl }: Operation): string =>
+  `${method} ${baseUrl.replace(/^[^/]*\/\/[^/]*/, '')}${path}`.replace(/\/+/g, '/').replace(/\{[^}]*\}/g, '{}')

@@ -9,7 +9,6 @@ const CHUNK = 64 * 1024
 const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0)
 /** Maximum path comparisons if the system does not report the open file. */
 const ROUNDS = 4
-/** The folder with links to open files on Linux. */
 const OPEN_FILES = '/proc/self/fd'
 
 export interface ReadFile {

@@ -156,8 +156,8 @@ export class Postgres {
   async #maintain() {
     try {
       // Checks the schema again, and renews the claim.
-      this.#installed = undefined
-      while (await this.call('upkeep', EXPIRED));
+      do this.#installed = undefined
+      while (await this.call('upkeep', EXPIRED))
     } catch (err) {
       this.#settings.log.debug({ err }, 'expired rows were not deleted')
     }

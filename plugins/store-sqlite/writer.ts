@@ -18,7 +18,6 @@ import type { Operations } from './thread/transactions.ts'
 
 /** Deadline of an operation, milliseconds; checked by the thread. */
 const TIMEOUT = 5_000
-/** Additional time after which the thread is considered hanging. */
 const HANG_TIME = 10_000
 const RESTART_DELAY = 1_000
 /** Maximum number of waiting operations. */

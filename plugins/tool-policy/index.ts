@@ -5,7 +5,7 @@ import { definePlugin, type InternalHost } from '../../core/internal.ts'
 import { type AuthorizeRule, type CatalogItem, type Route, StartError } from '../../core/plugin.ts'
 import { requestIdIn } from '../../core/transport.ts'
 import { compileRules, policyNamed, type Rules } from './item-rules.ts'
-import { checkReloadedRules, lint } from './lint.ts'
+import { addMatched, checkReloadedRules, lint } from './lint.ts'
 import { type FilledToolPolicy, optionsSchema, type ToolPolicyOptions } from './options.ts'
 import { compilePolicy, createGrantReader, denialFor, type Path, type Report, type Requirement } from './requirement.ts'
 import { createRouteAccess, logShadow, type RouteAccess } from './route-access.ts'
@@ -135,7 +135,10 @@ function setup(host: InternalHost, options: FilledToolPolicy) {
   host.variesByCaller()
   const { hasShadow } = now
   if (hasShadow) logShadow(host, call => now.access.get(call.offer.route))
-  host.onReady(() => lintNow(now, host))
+  host.onReady(() => {
+    lintNow(now, host)
+    addMatched({ host, rules: now.rules }, matched)
+  })
   host.onReload<FilledToolPolicy>(changed => {
     const next = compile(changed, host, refuse)
     const nextHost = hostOf.get(changed)

@@ -42,18 +42,30 @@ const reachableItems = ({ routes, services }: InternalHost) => routes.flatMap(ro
 
 type Version = Pick<LintSubject, 'host' | 'rules'>
 
+const idOf = ({ kind, key }: CatalogItem) => `${kind} ${key}`
+
+/** The items of upstream servers and documents at a URL that `current` serves now. */
+const lateItems = ({ routes, services }: InternalHost, current = services) =>
+  routes
+    .flatMap(({ toolsets }) => toolsets)
+    .flatMap(name => (services.sourceOf(name)?.isLate ? current.itemsIn(name) : []))
+
+/** Adds the keys of rules that match. Servers and documents at a URL do not count, because they can be missing for a while. */
+export function addMatched({ host, rules }: Version, matched: Set<string>): void {
+  const late = new Set(lateItems(host).map(idOf))
+  const items = reachableItems(host).filter(item => !late.has(idOf(item)))
+  for (const rule of rules.list) if (items.some(item => fits(rule, item))) matched.add(rule.key)
+}
+
 /**
  * Throws a StartError if a rule that is new or matched before (`matched`: keys) matches nothing, and an item is new or loses
  * a rule: it may be the one that the rule restricts.
  */
 export function checkReloadedRules(now: Version, { host, rules }: Version, matched: Set<string>): void {
-  const idOf = ({ kind, key }: CatalogItem) => `${kind} ${key}`
   const isIn = ({ list }: Rules, rule: Rule) => list.some(({ key }) => key === rule.key)
   const before = reachableItems(now.host)
-  for (const rule of now.rules.list) if (before.some(item => fits(rule, item))) matched.add(rule.key)
-  // Upstream servers and documents at a URL keep the items that they have now.
-  const late = host.routes.flatMap(({ toolsets }) => toolsets).filter(name => host.services.sourceOf(name)?.isLate)
-  const after = [...reachableItems(host), ...late.flatMap(name => now.host.services.itemsIn(name))]
+  addMatched(now, matched)
+  const after = [...reachableItems(host), ...lateItems(host, now.host.services)]
   const known = new Set(before.map(idOf))
   const removed = now.rules.list.filter(rule => rule.mode === 'enforce' && !isIn(rules, rule))
   const losing = after.find(item => known.has(idOf(item)) && removed.some(rule => fits(rule, item)))

@@ -65,7 +65,6 @@ function needScope(scope: string, claim?: string): Requirement {
 const needRole = (role: string): Requirement =>
   needOther(`role ${role}`, `role "${role}"`, ({ roles }) => roles.includes(role))
 
-/** One scope, or all scopes of a space-separated string. */
 const needScopes = (text: string, claim: string): Requirement =>
   allOf(text.split(' ').map(scope => needScope(scope, claim)))
 

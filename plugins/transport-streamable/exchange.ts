@@ -212,7 +212,6 @@ export class PostExchange implements CallReply, TimeoutEntry {
   }
 }
 
-/** The reply to one request of a batch, which shares its exchange. */
 class BatchReply implements CallReply {
   readonly cancellation = new Cancellation()
   readonly #exchange: PostExchange

@@ -227,8 +227,9 @@ describe('Several authenticators on a route', () => {
       setup: host => host.authenticate((_ctx, next) => next()),
     })()
     const why = 'plugins.keys does not enforce it: call host.authorize(authorizeRoute(host)) in its setup'
-    const error = await startProtected({ keys: forgetful }).catch(String)
-    expect(error).to.include(why)
+    const limits = definePlugin({ setup: host => host.authorize((_ctx, next) => next()) })()
+    for (const more of [{}, { limits }])
+      expect(await startProtected({ keys: forgetful, ...more }).catch(String)).to.include(why)
     await startProtected({ ...jwt(), keys: forgetful })
   })
 

@@ -52,18 +52,17 @@ describe('testTool', () => {
     expect(String(error)).to.include('does not match its output schema')
   })
 
-  for (const revision of ['2026-07-28', '2025-11-25'] as const)
-    it(`rejects if the handler does not await its request to the client: ${revision}`, async () => {
-      const wipe = defineTool({
-        name: 'wipe',
-        handler: async (_, { elicit }) => {
-          void elicit(QUESTION)
-          return 'wiped'
-        },
-      })
-      const error = await rejectionOf(testTool(wipe, {}, { revision, answers: [{ action: 'decline' }] }))
-      expect(String(error)).to.include('await ctx.elicit')
+  it('rejects if the handler does not await its request to the client', async () => {
+    const wipe = defineTool({
+      name: 'wipe',
+      handler: async (_, { elicit }) => {
+        void elicit(QUESTION)
+        return 'wiped'
+      },
     })
+    const error = await rejectionOf(testTool(wipe, {}, { answers: [{ action: 'decline' }] }))
+    expect(String(error)).to.include('await ctx.elicit')
+  })
 
   it('provides the upstream token of the test by audience, or none', async () => {
     const files = defineTool({

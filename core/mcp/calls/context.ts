@@ -198,7 +198,8 @@ export class HandlerContext implements PlainContext {
   }
 
   #reportUnanswered() {
-    if (this.#isDone) return
+    // On a stream, a handler can stop waiting for a response.
+    if (this.#isDone || this.#call.asks !== 'input_required') return
     const advice = 'await ctx.elicit, ctx.sample and ctx.roots'
     this.#settings.logFailure(
       this.#call,

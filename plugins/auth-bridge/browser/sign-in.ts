@@ -51,7 +51,6 @@ async function signedInAs(ctx: HostContext, { provider, accounts, lifetimes }: B
   context.cookies.set(provider.cookieName('session'), session.jti, { ...cookie, expires })
 }
 
-/** An interaction, a path of this host, or the account page. */
 type Purpose = { readonly uid: string } | { readonly path: string } | 'account'
 
 interface Attempt {

@@ -335,10 +335,15 @@ describe('A document that changes', () => {
         '{"/order":{"get":{"operationId":"getOrder","responses":{}}},"/orders/{id}":',
         /is now "GET /,
       ],
+      [
+        /"\/orders\/\{id\}":\{"parameters":\[\{"name":"id"(.*?)"getOrder"/,
+        '"/order":{"get":{"operationId":"getOrder","responses":{}}},"/orders/{order}":{"parameters":[{"name":"order"$1"readOrder"',
+        /GET \/orders\/\{order\} is now "readOrder"/,
+      ],
       ['"item":{"type":"string"}', '"goods":{"type":"string"}', /putOrder has no argument "item"; correct it/],
       ['"get":{"operationId":"getOrder"', '"head":{"operationId":"headOrder"', /no such operation.*; correct it/],
     ].entries()) {
-      text = original.replace(`${before}`, `${after}`)
+      text = original.replace(before as string, `${after}`)
       expect(text).to.not.equal(original)
       await clock.advance(60_000)
       const logged = (await until('MH3410', index + 1)).at(-1)
