@@ -170,7 +170,7 @@ function scopesFor({ claims }: Assertion, requested: unknown, standing: Standing
 /** Marks an assertion as used. Stored as granted, because anyone could cause the eviction of pending entries. */
 async function useUp({ from, id, until }: Assertion, records: Records): Promise<void> {
   const isFirst = await records.add(grantedKey('assertion', `${from.issuer} ${id}`), 1, Math.max(1, until - Date.now()))
-  if (!isFirst) throw refuse('the assertion was used already (jti)')
+  if (!isFirst) throw refuse('the assertion was already used (jti)')
 }
 
 function createHandler(provider: Provider, settings: IdJagSettings) {
