@@ -304,11 +304,12 @@ describe('audit: write failures', () => {
       const folder = await makeFolder({})
       const disk = join(folder, 'disk')
       await mkdir(disk)
-      mountSmall(this, disk)
+      mountSmall(this, disk, 'rw', 256)
       const options = { file: 'disk/audit.jsonl', onFailure }
       const { call, close, log, url } = await startAudited({ folder, options })
       try {
-        await writeFile(join(disk, 'filler'), 'x'.repeat(12 * 1024))
+        // Its space is enough for all lines that wait when the failure is reported, also on a slow machine.
+        await writeFile(join(disk, 'filler'), 'x'.repeat(236 * 1024))
         const told = () => log.find(({ message }) => message === 'the audit cannot be written')
         const statuses: number[] = []
         while (!told() && statuses.length < 200) statuses.push((await call('say')).status)
