@@ -363,6 +363,7 @@ async function assemble(input: HostInput, registrations: KernelRegistrations): P
   const isAnyNamed = routes.some(({ path }) => [config.routes[path]?.toolsets ?? []].flat().length > 0)
   if (toolsetsKnown && !hasToolsets && isAnyNamed) report(new StartError('MH1204', NO_TOOLSETS, { at: ['toolsets'] }))
   const sharedOn = (route: Route) => isSetUp && slots.get('sessionStore', route).shared
+  // A failed plugin could have provided the slot.
   const isFilled = (slot: keyof Slots, route: Route) =>
     slots.isFilled(slot, route) || (!isSetUp && provides(slot, route))
   const hasNeighbours = neighbours !== undefined

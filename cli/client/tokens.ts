@@ -27,6 +27,7 @@ function describe(cached: CachedLogin, login: Login | undefined, now: number) {
   const { hasAccessToken, hasRefreshToken, error } = cached
   const end = expiresAt(cached)
   const expired = hasAccessToken && isExpired(cached, now)
+  // A client credentials grant can be repeated without a user.
   const refreshable = hasRefreshToken || (hasAccessToken && login?.grant === 'client_credentials')
   return {
     server: serverUrl,
@@ -142,6 +143,7 @@ export const logoutCommand = defineCommand({
   },
 })
 
+/** A bound token is useless without the key, which stays with the login. */
 const BOUND_FIX =
   'this token is bound to a key (DPoP), so servers refuse it as a bearer token; use `mcp-host call`, `list` or `proxy`'
 

@@ -154,7 +154,7 @@ export const addChallenge =
 
 /** Throws `unauthorized` or `forbidden` if the caller cannot use an item. Lists and calls share this check. */
 export function createItemAuthorizer(services: AccessServices) {
-  return function admitCaller(call: Call, item: CatalogItem): void {
+  return function authorizeItem(call: Call, item: CatalogItem): void {
     const { user, offer } = call
     const { route, params } = offer
     const access = services.slot('access', route)

@@ -153,7 +153,7 @@ interface RefusedToken {
   readonly foreign?: true
 }
 
-/** The result of a verification by a plugin. The texts reach client and log and must not contain parts of the token. */
+/** The result of a verification by a plugin. `refused` and `unavailable` reach client and log, without parts of the token. */
 export type TokenVerdict =
   | { readonly user: User }
   | RefusedToken

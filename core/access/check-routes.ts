@@ -3,11 +3,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Path, type Report, StartError } from '../http/errors.ts'
 import { isLoopback, type ResolvedHttp } from '../http/guard.ts'
 import { covers, fill, formsOf, parsePattern, rankOf } from '../http/path-pattern.ts'
+import { authenticatorsOn } from '../kernel/authenticators.ts'
 import type { Logger } from '../kernel/log.ts'
 import type { ServedEndpoint } from '../kernel/pipeline.ts'
 import { type Provides, providesTo, type SuggestPlugin } from '../kernel/plugin-plan.ts'
 import type { Route } from '../kernel/route.ts'
-import type { KernelRegistrations, Registration } from '../kernel/set-up.ts'
+import { type KernelRegistrations, registeredOn } from '../kernel/set-up.ts'
 import { describeToolset } from '../mcp/definitions/catalog.ts'
 import type { CompiledRoute } from '../mcp/routes/routes.ts'
 import type { LeastScopesParts } from './least-scopes.ts'
@@ -33,18 +34,13 @@ export function checkPlugins(routes: readonly Route[], provides: Provides, sugge
 }
 
 /** A plugin that authenticates callers can forget to enforce `authorize`: the route would be open. */
-export function checkAuthorizeHooks(
-  routes: readonly Route[],
-  { authenticators, middleware }: KernelRegistrations,
-  report: Report,
-): void {
-  for (const { path, authorize } of routes) {
-    const isOn = ({ instance }: Registration<unknown>) => instance.routes.some(route => route.path === path)
-    const plugin = authenticators.find(isOn)?.instance.name
-    const enforcers = middleware.authorize.filter(({ instance }) => providesTo(instance.plugin, 'authorize'))
-    if (authorize === undefined || plugin === undefined || enforcers.some(isOn)) continue
-    const why = `plugins.${plugin} does not enforce it: call host.authorize(authorizeRoute(host)) in its setup`
-    report(new StartError('MH1211', why, { at: ['routes', path, 'authorize'] }))
+export function checkAuthorizeHooks(routes: readonly Route[], parts: KernelRegistrations, report: Report): void {
+  const enforcers = parts.middleware.authorize.filter(({ instance }) => providesTo(instance.plugin, 'authorize'))
+  for (const route of routes) {
+    const [first] = authenticatorsOn(parts, route)
+    if (route.authorize === undefined || !first || registeredOn(enforcers, route).length > 0) continue
+    const why = `plugins.${first.plugin} does not enforce it: call host.authorize(authorizeRoute(host)) in its setup`
+    report(new StartError('MH1211', why, { at: ['routes', route.path, 'authorize'] }))
   }
 }
 

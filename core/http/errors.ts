@@ -185,6 +185,7 @@ export class StartError extends Error {
     this.also = also
   }
 
+  /** Sets the config path, unless the error has a location. */
   locatedAt(at: Path): this {
     if (!this.written.at && !this.written.of && at.length > 0) this.written = { at }
     return this

@@ -79,11 +79,8 @@ export async function runStartTask(instance: PluginInstance, task: Task, report 
   } catch (cause) {
     const at = instance.at
     if (cause instanceof StartError) return report(cause.locatedAt(at))
-    report(
-      new StartError('MH1503', `plugins.${instance.name} failed to start: ${errorText(cause)}`, { cause }).locatedAt(
-        at,
-      ),
-    )
+    const failure = new StartError('MH1503', `plugins.${instance.name} failed to start: ${errorText(cause)}`, { cause })
+    report(failure.locatedAt(at))
   }
 }
 

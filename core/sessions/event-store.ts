@@ -199,6 +199,7 @@ export async function sendStored(
 export interface StreamLimits {
   /** Lifetime after the last event, milliseconds. */
   readonly ttl: number
+  /** Maximum events; the oldest are removed first. */
   readonly maxEvents: number
   /** Maximum bytes; the last message is always kept. */
   readonly maxBytes: number

@@ -75,6 +75,7 @@ const FORM = /^(ask-([0-9a-z]{1,64})-[0-9a-z]{1,8}-[1-9][0-9]{0,9})-([\w-]{22})$
 const macOf = (key: Buffer, session: string, text: string) =>
   createHmac('sha256', key).update(`${session} ${text}`).digest('base64url').slice(0, MAC_LENGTH)
 
+/** The first key signs; all keys verify. */
 export function createRequestIdSeries(keys: readonly Buffer[], node: string): SessionRequestIds {
   const [signing] = keys
   if (!signing) throw new Error('no key to sign request ids')

@@ -27,6 +27,7 @@ const keyIdOf = (key: Buffer) => hmac(key, 'key id').subarray(0, 2)
 const ownerMac = (key: Buffer, { route, user }: Owner) =>
   hmac(key, JSON.stringify(user ? [route, userKey(user)] : [route])).subarray(0, OWNER_BYTES)
 
+/** The first key signs; all keys verify. */
 export function createSessionIds(keys: readonly Buffer[]): SessionIds {
   const [signing] = keys
   if (!signing) throw new Error('no key to sign session ids')

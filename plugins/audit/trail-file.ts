@@ -24,6 +24,7 @@ export interface FileSettings {
   readonly rotateAt: number
   /** Milliseconds, or Infinity. */
   readonly rotateAfter: number
+  /** Number of full files to keep, or Infinity. */
   readonly keep: number
   /** Recreates a lock that was removed with its folder; rejects if another process has it. */
   hold?(): Promise<void>

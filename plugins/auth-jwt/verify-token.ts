@@ -40,19 +40,16 @@ function headerProblem({ crit, typ, alg, kid }: Claims, issuer: Issuer): string 
   return `the algorithm ${algorithmName} is not accepted; accepted are ${[...issuer.algorithms].join(', ')}`
 }
 
-const early = (time: unknown, now: number, tolerance: number) =>
-  isTime(time)
-    ? `by ${Math.ceil(time - now)} s, tolerance ${tolerance} s; check the clocks of the issuer and of this host`
-    : 'not a number'
-
 /** Times in seconds. jsonwebtoken checks `exp` and `nbf` only if they are present. */
 function lifetimeProblem({ exp, iat, nbf }: Claims, now: number, tolerance: number): string | undefined {
   if (!isTime(exp)) return 'the token has no expiry time (exp)'
   if (exp + tolerance <= now) return 'the token has expired'
-  const isEarly = (time: unknown) => time !== undefined && (!isTime(time) || time > now + tolerance)
-  if (isEarly(nbf)) return `the token is not valid yet (nbf): ${early(nbf, now, tolerance)}`
-  if (isEarly(iat)) return `the token was issued in the future (iat): ${early(iat, now, tolerance)}`
-  return undefined
+  const early = (time: unknown, what: string) => {
+    if (time === undefined || (isTime(time) && time <= now + tolerance)) return undefined
+    if (!isTime(time)) return `${what}: not a number`
+    return `${what}: by ${Math.ceil(time - now)} s, tolerance ${tolerance} s; check the clocks of the issuer and of this host`
+  }
+  return early(nbf, 'the token is not valid yet (nbf)') ?? early(iat, 'the token was issued in the future (iat)')
 }
 
 const hasAudience = (claims: Claims, issuer: Issuer, expected: readonly string[]): boolean =>
@@ -117,8 +114,8 @@ export function createVerifier(settings: VerifierSettings): VerifyToken {
     const { header, claims } = parsed
     const issuer = issuerOf(claims, own)
     if (!issuer) {
-      const issuer = typeof claims['iss'] === 'string' ? claims['iss'] : ''
-      const names = { issuer, issuers: [...issuers.keys(), ...(own ? [own.name] : [])] }
+      const iss = typeof claims['iss'] === 'string' ? claims['iss'] : ''
+      const names = { issuer: iss, issuers: [...issuers.keys(), ...(own ? [own.name] : [])] }
       return { refused: 'the token is from another issuer', ...names, foreign: true }
     }
     const problem = headerProblem(header, issuer)

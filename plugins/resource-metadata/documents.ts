@@ -13,6 +13,7 @@ const prefixOf = ({ publicUrl }: ResolvedHttp) => (publicUrl === undefined ? '' 
 const baseOf = ({ publicUrl }: ResolvedHttp, route: Route) =>
   publicUrl?.replace(/\/$/, '') ?? /^https?:\/\/[^/]+/.exec(route.url())?.[0] ?? ''
 
+/** Returns the document paths. The first one is the path in challenges. */
 export function documentPaths({ path }: Route, http: ResolvedHttp): readonly [string, ...string[]] {
   const own = `${WELL_KNOWN}${plain(path)}`
   const prefix = prefixOf(http)

@@ -63,7 +63,7 @@ const encodeArgument = (value: unknown) =>
 export class Postgres {
   readonly schema: string
   /** Why it is not up, for the health page. */
-  trouble = RESPONDS_NOT
+  problem = RESPONDS_NOT
   readonly #settings: PostgresSettings
   readonly #returned = new Set<() => void>()
   #pool: Promise<Pool> | undefined
@@ -73,8 +73,7 @@ export class Postgres {
   #timer: NodeJS.Timeout | undefined
   #isUp: boolean | undefined
   #downSince = 0
-  /** Kinds of trouble that were logged in this outage. */
-  readonly #logged = new Set<string>()
+  readonly #loggedProblems = new Set<string>()
   #upSince = 0
   #isClosed = false
 
@@ -206,7 +205,6 @@ export class Postgres {
     const { claim } = this.#settings
     if (!claim) return
     const [partition, sortedSet] = CLAIMS
-    const own = writeClaim(claim)
     for (let isDone = false; !isDone; ) {
       const queries = [{ sortedSet, from: { now: 0 }, limit: 10_000 }]
       const { now, answers } = (await this.#query(pool, 'read', partition, queries)) as {
@@ -221,7 +219,7 @@ export class Postgres {
         throw new StartError('MH3501', `PostgreSQL refuses this host: ${why}; ${fix}`)
       }
       // Fails if another node has announced its secrets since.
-      const put = { [own]: { now: MIN_LIFETIME } }
+      const put = { [writeClaim(claim)]: { now: MIN_LIFETIME } }
       const step = { sortedSet, below: { now: 0 }, has, most: has.length, put, ttl: MIN_LIFETIME }
       const outcome = await this.#query(pool, 'transact', now + TIMEOUT, partition, [step], true)
       isDone = (outcome as Outcome).done
@@ -283,7 +281,7 @@ export class Postgres {
     const wasDown = this.#isUp === false
     this.#isUp = true
     this.#upSince = performance.now()
-    this.#logged.clear()
+    this.#loggedProblems.clear()
     if (!wasDown) log.info({ code: 'MH3503' }, 'connected to PostgreSQL')
     else {
       const seconds = Math.round((performance.now() - this.#downSince) / 100) / 10
@@ -300,9 +298,9 @@ export class Postgres {
     const code = codeOf(cause)
     const isRefused = cause instanceof StartError || PERMANENT.test(code)
     const kind = code.startsWith('28') ? `authentication (${code})` : code
-    this.trouble = isRefused ? `PostgreSQL refuses this host: ${kind}` : RESPONDS_NOT
-    if (this.#logged.has(this.trouble)) return
-    this.#logged.add(this.trouble)
+    this.problem = isRefused ? `PostgreSQL refuses this host: ${kind}` : RESPONDS_NOT
+    if (this.#loggedProblems.has(this.problem)) return
+    this.#loggedProblems.add(this.problem)
     const reason = errorText(cause)
     const fix = cause instanceof StartError ? undefined : { fix: FIX }
     if (!isRefused) this.#settings.log.warn({ code: 'MH3504', reason }, 'PostgreSQL does not respond: retrying')

@@ -30,7 +30,7 @@ function open(host: InternalHost, url: string, schema: string, condition: string
     await postgres.start()
     await bus.start()
   })
-  host.readiness(condition, () => postgres.isUp || postgres.trouble)
+  host.readiness(condition, () => postgres.isUp || postgres.problem)
   host.onClose(async () => {
     await bus.leave()
     await postgres.close()

@@ -1,4 +1,4 @@
-// Warns about probable mistakes at startup.
+// Warns about probable mistakes at startup, and refuses reloads that can open restricted items.
 
 import { matchesGlob } from '../../core/auth.ts'
 import { type InternalHost, nearest, type Services } from '../../core/internal.ts'
@@ -46,9 +46,9 @@ const idOf = ({ kind, key }: CatalogItem) => `${kind} ${key}`
 
 /** The items of upstream servers and documents at a URL that `current` serves now. */
 const lateItems = ({ routes, services }: InternalHost, current = services) =>
-  routes
-    .flatMap(({ toolsets }) => toolsets)
-    .flatMap(name => (services.sourceOf(name)?.isLate ? current.itemsIn(name) : []))
+  routes.flatMap(({ toolsets }) =>
+    toolsets.flatMap(name => (services.sourceOf(name)?.isLate ? current.itemsIn(name) : [])),
+  )
 
 /** Adds the keys of rules that match. Servers and documents at a URL do not count, because they can be missing for a while. */
 export function addMatched({ host, rules }: Version, matched: Set<string>): void {
@@ -63,10 +63,9 @@ export function addMatched({ host, rules }: Version, matched: Set<string>): void
  */
 export function checkReloadedRules(now: Version, { host, rules }: Version, matched: Set<string>): void {
   const isIn = ({ list }: Rules, rule: Rule) => list.some(({ key }) => key === rule.key)
-  const before = reachableItems(now.host)
   addMatched(now, matched)
   const after = [...reachableItems(host), ...lateItems(host, now.host.services)]
-  const known = new Set(before.map(idOf))
+  const known = new Set(reachableItems(now.host).map(idOf))
   const removed = now.rules.list.filter(rule => rule.mode === 'enforce' && !isIn(rules, rule))
   const losing = after.find(item => known.has(idOf(item)) && removed.some(rule => fits(rule, item)))
   for (const rule of rules.list) {

@@ -28,9 +28,7 @@ export function createPerRequest(host: Transport, { route, params, user, maxConc
 
   function check(id: RequestId) {
     if (running.has(id)) {
-      throw new HostError('invalidRequest', {
-        detail: `request ${JSON.stringify(id)} is already running`,
-      })
+      throw new HostError('invalidRequest', { detail: `request ${JSON.stringify(id)} is already running` })
     }
     if (running.size >= maxConcurrent) {
       throw new HostError('tooManyRequests', { detail: `at most ${maxConcurrent} concurrent requests` })

@@ -142,7 +142,7 @@ describe('project of mcp-host init', () => {
       )
     expect(config).to.include('audit({').and.include('myPlugin({').and.include(imports)
     await writeFile(file, config)
-    // The compiler reports an option that the declarations of the plugin accept.
+    // `@ts-expect-error`: the compiler must refuse each misspelled option, and fails here if it accepts one.
     const rejected = `${imports}// @ts-expect-error\naudit({ slowAftr: 5 })\n// @ts-expect-error\nmyPlugin({ slowAftr: 5 })\n`
     await writeFile(join(first, 'rejected.ts'), rejected)
     await passesItsOwnScripts(first)

@@ -153,7 +153,7 @@ export type Next = () => Promise<object>
 
 const NO_META: Meta = Object.freeze({})
 
-/** The request of a call to an upstream server or API: its toolset, the name of the tool there, and the duration. */
+/** The request of a call to an upstream server or API: its toolset, the name of the tool there, its failure, and the duration. */
 export type UpstreamNote = Readonly<{ name: string; tool: string | undefined; failure?: string; milliseconds: number }>
 
 interface CallNotes {

@@ -200,11 +200,8 @@ export class HandlerContext implements PlainContext {
   #reportUnanswered() {
     // On a stream, a handler can stop waiting for a response.
     if (this.#isDone || this.#call.asks !== 'input_required') return
-    const advice = 'await ctx.elicit, ctx.sample and ctx.roots'
-    this.#settings.logFailure(
-      this.#call,
-      new Error(`it ended before its request to the client had a response: ${advice}`),
-    )
+    const why = 'it ended before its request to the client had a response: await ctx.elicit, ctx.sample and ctx.roots'
+    this.#settings.logFailure(this.#call, new Error(why))
   }
 
   #finish() {

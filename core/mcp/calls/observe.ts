@@ -68,6 +68,7 @@ function outcomeOfRequest({ state, req, res }: HostContext): Outcome {
   // The client closed the connection during its upload.
   if (state.refusal?.kind === 'parseError' && !req.complete) return 'cancelled'
   if (state.refusal) return 'refused'
+  // The client ends an event stream.
   const isOver = res.writableFinished || String(res.getHeader('content-type')).startsWith('text/event-stream')
   if (!isOver) return 'cancelled'
   return res.statusCode < 400 ? 'ok' : 'error'

@@ -105,6 +105,7 @@ export function createToolLimits({ rules, callTimeout, metrics, clock }: ToolLim
     return { timeout, queue, isolate }
   }
 
+  /** Returns one object per item. A new version of a tool has a new object. */
   function of(item: CatalogItem): ItemLimits {
     if (item.kind !== 'tools') return defaults
     const hasOwn = item.timeout !== undefined || item.concurrency !== undefined || item.isolate !== undefined

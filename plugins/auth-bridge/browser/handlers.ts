@@ -25,6 +25,7 @@ const PLAIN = new Set(['openid', 'offline_access'])
 
 const scopesOf = ({ params }: Interaction) => [...new Set(asText(params['scope']).split(' ').filter(Boolean))]
 
+/** Binds the form to the displayed client metadata. */
 const consentForm = ({ interaction, client }: ConsentRequest) =>
   `consent ${interaction.uid} ${client.clientId} ${digestOfDocument(client) ?? ''}`
 

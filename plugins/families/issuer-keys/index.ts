@@ -193,6 +193,7 @@ interface IssuerKeysSettings {
 
 export type IssuerKeys = ReturnType<typeof createIssuerKeys>
 
+/** Fetches a key set. Rejects for an invalid key set; an empty set is valid. */
 async function readKeySet(jwksUri: string, signal: AbortSignal): Promise<SigningKey[]> {
   const { status, body } = await fetchJson(jwksUri, { signal })
   if (status !== 200) throw new Error(`${redactUrl(jwksUri)} answers ${status}`)

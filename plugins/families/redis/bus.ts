@@ -73,7 +73,9 @@ const createKeys = (redis: RedisConnection) => {
     texts: key('changes'),
     count: key('count'),
     inbox: (node: string) => key('inbox', node),
+    /** A key that exists while the node runs. */
     node: (node: string) => key('node', node),
+    /** A key that exists for a while after a node has left. */
     left: (node: string) => key('left', node),
     token: (token: string) => key('token', token),
   }

@@ -91,6 +91,7 @@ export interface StreamEntry {
   readonly message: Readonly<Record<string, string>>
 }
 
+/** Returns the entries of one stream in a reply to XREAD: pairs or an object, depending on the protocol version. */
 export function entriesOf(reply: unknown, key: string): readonly StreamEntry[] {
   if (reply === null || typeof reply !== 'object') return []
   if (!Array.isArray(reply)) return (reply as Record<string, readonly StreamEntry[]>)[key] ?? []

@@ -209,6 +209,7 @@ export class Examination {
     const { evaluate, redis } = this.#settings
     const refusal = await findOldKeys(redis, evaluate)
     if (refusal || this.#checkedGrants) return refusal
+    // A cluster has the keys on all of its nodes.
     const tags = redis.isCluster ? TAGS : TAGS.slice(0, 1)
     const refusals = await Promise.all(tags.map(tag => findOldGrants(redis, evaluate, this.#key(tag, 'beat'))))
     const found = refusals.find(one => one !== undefined)

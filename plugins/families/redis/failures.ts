@@ -6,6 +6,7 @@ export interface Refusal {
   /** A public code, usually the first word of the reply. */
   readonly code: string
   readonly commands?: string
+  /** Text for the log only. */
   readonly text: string
   readonly fix: string
   /** True if startup fails, because the error is permanent. */
